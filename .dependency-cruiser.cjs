@@ -208,7 +208,7 @@ module.exports = {
           '^src/ledger/(sqlite|postgres)/',
           '^src/application.ts$',
           '^src/operate/',
-          '^src/runs/(installation|ledger-address|look-over|restore|which-installation).ts$',
+          '^src/runs/(copy-ledger|installation|ledger-address|look-over|restore|which-installation).ts$',
         ],
       },
       to: { path: '^src/ledger/(sqlite|postgres)/' },

@@ -58,6 +58,13 @@ export function createApplication(
         ? openOwnLedger(settings, logger, processes.place, without, at)
         : openSharedLedger(settings, without, at)
     },
+    async openTickets(opening) {
+      const [{ openTickets }, { ledgerAddress }] = await Promise.all([
+        import('./ledger/postgres/tickets.ts'),
+        import('./runs/ledger-address.ts'),
+      ])
+      return openTickets(ledgerAddress(settings), opening)
+    },
     async readLedger() {
       if (settings.ledger !== undefined) return openSharedLedger(settings, {}, Date.now())
       const { openLedger } = await import('./ledger/sqlite/open-ledger.ts')

@@ -176,6 +176,17 @@ const INSTALLATION_COMMANDS = {
     note: 'Never replaces an intact ledger with deliveries. Runs read profiles before they send records missing from the backup.',
     examples: ['waybill restore /backups/ledger-2026-03-02.sqlite'],
   },
+  'ledger copy': {
+    says: 'move the ledger of the home to PostgreSQL, for several machines',
+    options: {
+      '--to <address>': {
+        says: 'address of an empty database, as in WAYBILL_LEDGER',
+        mandatory: true,
+      },
+    },
+    note: 'No run may be under way. Afterwards the file refuses all runs; set WAYBILL_LEDGER to the address. To continue an\ninterrupted copy, repeat the command.',
+    examples: ['waybill ledger copy --to postgres://waybill@db.example/waybill'],
+  },
   prune: {
     says: 'remove receipts, rejects and ledger detail of old runs; deliveries stay known',
     options: {
@@ -263,6 +274,7 @@ export type CommandName = keyof typeof COMMANDS
 /** Help of groups of commands. */
 export const GROUPS: Readonly<Record<string, string>> = {
   accounts: 'export, confirm, forget and erase accounts',
+  ledger: 'move the ledger to PostgreSQL',
   mapping: 'check, test, compare and preview mapping files',
 }
 

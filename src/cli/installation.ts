@@ -4,6 +4,7 @@ import { join, relative } from 'node:path'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { type CheckFinding, exitOf } from '../operate/finding.ts'
 import type { KeptBecause, KeptRun } from '../operate/prune.ts'
+import { copyLedger } from '../runs/copy-ledger.ts'
 import { backUp, beginFolder, type PrunedInstallation, pruneRuns } from '../runs/installation.ts'
 import { lookOver } from '../runs/look-over.ts'
 import { restoreBackup } from '../runs/restore.ts'
@@ -134,6 +135,15 @@ const backup: Action<'backup'> = async (context, options) => {
   return EXIT.ok
 }
 
+const ledgerCopy: Action<'ledger copy'> = async (context, { to, json }) => {
+  print(context, json, await copyLedger(context, to), ({ ledger, rows, tables }) => [
+    `Ledger ${relative('.', ledger)} moved: ${counted(rows, 'row')} of ${counted(tables.length, 'table')}, equal in number and digest.`,
+    `The file refuses runs from now on. Set WAYBILL_LEDGER=${to}`,
+    'Not included: the key. Give WAYBILL_KEY to each machine, with the content of `key` in this home.',
+  ])
+  return EXIT.ok
+}
+
 const restore: Action<'restore'> = async (context, { file, json }) => {
   const restored = await restoreBackup(context, file)
   const { ledger, backup, takenAt, gateways, unfinished, unknownRuns, aside } = restored
@@ -149,4 +159,4 @@ const restore: Action<'restore'> = async (context, { file, json }) => {
   return EXIT.ok
 }
 
-export const actions = { init, doctor, prune, backup, restore }
+export const actions = { init, doctor, prune, backup, restore, ledgerCopy }

@@ -7,6 +7,7 @@ const actionsOf = (program: Command): { readonly [Name in CommandName]: () => Pr
   run: async () => (await import('./run.ts')).actions.run,
   backfill: async () => (await import('./run.ts')).actions.backfill,
   schedule: async () => (await import('./schedule.ts')).actions.schedule,
+  worker: async () => (await import('./run.ts')).actions.worker,
   needs: async () => (await import('./needs.ts')).needs,
   console: async () => (await import('./console.ts')).serveConsole,
   runs: async () => (await import('./runs.ts')).actions.runs,
@@ -48,6 +49,7 @@ const actionsOf = (program: Command): { readonly [Name in CommandName]: () => Pr
   notify: async () => (await import('./schedule.ts')).actions.notify,
   backup: async () => (await import('./installation.ts')).actions.backup,
   restore: async () => (await import('./installation.ts')).actions.restore,
+  'ledger copy': async () => (await import('./installation.ts')).actions.ledgerCopy,
   prune: async () => (await import('./installation.ts')).actions.prune,
   gateway: async () => (await import('./gateway.ts')).gateway,
 })

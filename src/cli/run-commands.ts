@@ -87,6 +87,15 @@ export const RUN_COMMANDS = {
     note: 'Jobs are read again each minute. SIGTERM ends the schedule: work in flight is finished, and the next start continues.',
     examples: ['waybill schedule --metrics 9464', 'waybill schedule --explain nightly-screenings'],
   },
+  worker: {
+    says: 'run jobs for other machines, over a ledger in PostgreSQL, until interrupted',
+    options: {
+      '--concurrency <n>': { says: 'runs at once', read: wholeNumber, else: 1 },
+    },
+    note: 'SIGTERM ends the worker: work in flight is finished, and another worker continues the run.',
+    examples: ['waybill worker --concurrency 4'],
+    prints: false,
+  },
   needs: {
     says: 'list everything that needs somebody, with the commands that end it',
     options: {

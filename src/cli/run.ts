@@ -28,20 +28,22 @@ import type { BeginWatch } from '../runs/begin.ts'
 import { listRuns, stopRun, watchRun } from '../runs/listed-runs.ts'
 import { type PausedJob, pauseJob, unpauseJob } from '../runs/pauses.ts'
 import { acknowledge as acknowledgeRuns, type Person, startToAcknowledge } from '../runs/resolve.ts'
+import type { RunOptions } from '../runs/run-job.ts'
 import { type SampleSize, type Verified, verifiedBadly } from '../runs/verify.ts'
+import { askWorkers, isForWorkers, keepWorking } from '../runs/workers.ts'
 import { durationText } from '../story/report/figures.ts'
 import type { JobEnd, RunSummary } from '../story/run-story.ts'
 import { driftLines, leftOutLine, summaryLines, warningsLine } from '../story/terminal.ts'
 import { waitsText } from '../story/words.ts'
 import { counted, iso, type Lines, n, sizeText, utcTime } from '../system/shown-text.ts'
 import { fittedTable } from '../system/text-table.ts'
-import { createCounting, createProgress } from '../telemetry/progress.ts'
+import { createCounting, createProgress, NO_PROGRESS } from '../telemetry/progress.ts'
 import { type CommandContext, print } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
 import { beginOnTerminal, printRun, watchOnTerminal } from './display.ts'
 import { fitLines, isSuspicious, newReasonsLines } from './fit-text.ts'
 import { assertOneWay, choiceOf, listChosen, ofEach } from './many-runs.ts'
-import { tellingWaits } from './run-reporter.ts'
+import { createRunReporter, tellingWaits } from './run-reporter.ts'
 import { describeError, errorLines } from './terminal-text.ts'
 
 const run: Action<'run'> = async (context, options) => {
@@ -56,6 +58,7 @@ const run: Action<'run'> = async (context, options) => {
   }
   if (options.dryRun !== true)
     try {
+      if (isForWorkers(context, runOptions)) return await runOnWorkers(context, options, runOptions)
       return (await beginRun(context, beginOnTerminal(context, options), options.job, runOptions)).exit
     } catch (error) {
       const held =
@@ -73,12 +76,41 @@ const run: Action<'run'> = async (context, options) => {
   return result.rows.rejected > 0 || stops ? EXIT.recordsLeftBehind : EXIT.ok
 }
 
+/** Follows the run of a worker, and prints the same summary at the end. */
+async function runOnWorkers(
+  context: CommandContext,
+  options: Options<'run'>,
+  runOptions: RunOptions,
+): Promise<number> {
+  const progress = showsProgress(context, options)
+    ? createProgress({ columns: context.terminal, now: context.now, write: context.writeError })
+    : NO_PROGRESS
+  let last = ''
+  const end = await askWorkers(context, options.job, runOptions, (shown) => {
+    const words = shown === undefined ? 'Waiting for a worker (waybill worker)' : progressWords(shown.summary)
+    if (words !== last) progress.note(words)
+    last = words
+  })
+  beginOnTerminal(context, options).onEnd?.(end)
+  return end.exit
+}
+
 const isHeld = (error: unknown): boolean => error instanceof WaybillError && error.code === 'job-held'
 
 /** Undefined if the run has ended by now. */
 async function runUnderWay(context: CommandContext, job: string): Promise<string | undefined> {
   const { runs } = await listRuns(context, { job, state: 'under-way', limit: 1, page: 1, since: undefined })
   return runs[0]?.run
+}
+
+const worker: Action<'worker'> = async (context, { concurrency }) => {
+  const { logger, now } = context
+  const watch = (): BeginWatch => ({
+    listener: createRunReporter(NO_PROGRESS, logger, now),
+    onConnected: (words) => logger.info(words),
+  })
+  await keepWorking(context, watch, concurrency)
+  return EXIT.ok
 }
 
 const stop: Action<'stop'> = async (context, options) => {
@@ -170,8 +202,10 @@ async function folderOf(given: string): Promise<string> {
 }
 
 /** False for a log in JSON: foreign lines would break programs that read the log. */
-const showsProgress = ({ settings }: CommandContext, { quiet }: Options<'backfill'>): boolean =>
-  !quiet && settings.logFormat !== 'json'
+const showsProgress = (
+  { settings }: CommandContext,
+  { quiet }: Pick<Options<'backfill'>, 'quiet'>,
+): boolean => !quiet && settings.logFormat !== 'json'
 
 async function printPlan(
   context: CommandContext,
@@ -493,6 +527,7 @@ export const actions = {
   run,
   backfill,
   watch,
+  worker,
   stop,
   pause,
   unpause,

@@ -46,7 +46,12 @@ export interface Claimed {
   readonly isTakenOver: boolean
 }
 
+/** Silence after which a process counts as dead, where all processes share a machine. */
+export const LEASE_MS = 60_000
+
 export interface Leases {
+  /** Time of a lease without a renewal: `LEASE_MS`, or less where other machines wait. */
+  readonly lastsMs: number
   /**
    * Acquires the lease of the job if free, expired, or held by a dead owner.
    * @param isDead true if the process of an owner on this machine has ended

@@ -3,7 +3,7 @@
  * merging segments moves only 22 bytes a row, however large the row. A filter beside each piece of a segment rejects nearly every absent key.
  * Pure.
  */
-import type { ContentWords } from '../model/ids.ts'
+import type { ContentWords, RowPrint } from '../model/ids.ts'
 import type { DeliveredRow, KeptSlot, KeptWord } from './left-records.ts'
 import { readVarint, unpacking, writeVarint } from './packed-records.ts'
 
@@ -12,6 +12,10 @@ const KEY_BYTES = 16
 const PLACE_BYTES = 6
 const ENTRY_BYTES = KEY_BYTES + PLACE_BYTES
 const CONTENT_BYTES = 8
+/** Most bytes of a print: two counts, and the hash. */
+const PRINT_BYTES = 2 * 5 + CONTENT_BYTES
+/** Start of a pack of the present form. An older pack starts with the number of its words, which is not zero. */
+const WITH_PRINTS = 0
 
 /**
  * Limit of a pack's bytes, unless a single row is larger. A look-up of a row reads one pack: four pages of 4 KiB and a part (489 bytes, less the
@@ -42,10 +46,10 @@ interface Pack {
 }
 
 /**
- * Packs rows. Form of a pack: first a list of words, then the rows. All counts and numbers without a size are varints.
- * Word list: number of words; for each word the hash of the rule (4 bytes), arrival of the export (4 bytes), row minus the row of the row's first
+ * Packs rows. Form of a pack: first `WITH_PRINTS`, then a list of words, then the rows. All counts and numbers without a size are varints.
+ * Packs without the mark are older, and their rows have no prints. Word list: number of words; for each word the hash of the rule (4 bytes), arrival of the export (4 bytes), row minus the row of the row's first
  * slot (4 bytes), marks (2 bytes), and time of issue minus the earliest of the row.
- * Row: key, row in the export, earliest time of issue of the slots (0 if a slot has none), numbers of the slots' words as runs (number of runs;
+ * Row: key, print (0 without one; else 1 + number of biometrics, number of conditions, 8 bytes), row in the export, earliest time of issue of the slots (0 if a slot has none), numbers of the slots' words as runs (number of runs;
  * first word and length of each run), and for each slot the content (8 bytes), followed by the latest word's content if different.
  */
 export function packRows(rows: readonly DeliveredRow[]): Pack[] {
@@ -61,12 +65,13 @@ export function packRows(rows: readonly DeliveredRow[]): Pack[] {
     at = 0
     offsets = []
   }
-  for (const { rowKey, records } of rows) {
-    const needed = at + KEY_BYTES + 20 + records.length * (10 + 2 * CONTENT_BYTES)
+  for (const { rowKey, records, print } of rows) {
+    const needed = at + KEY_BYTES + PRINT_BYTES + 20 + records.length * (10 + 2 * CONTENT_BYTES)
     if (needed > bytes.length) bytes = Buffer.concat([bytes.subarray(0, at)], needed)
     const start = at
     offsets.push(at)
     at += bytes.write(rowKey, at, KEY_BYTES, 'hex')
+    at = writePrint(bytes, at, print)
     const base = records[0]?.word.row ?? 0
     at = writeVarint(bytes, at, base)
     const issued = earliestOf(records)
@@ -95,6 +100,12 @@ export function packRows(rows: readonly DeliveredRow[]): Pack[] {
   }
   if (offsets.length > 0) close()
   return packs
+}
+
+function writePrint(bytes: Buffer, at: number, print: RowPrint | undefined): number {
+  if (print === undefined) return writeVarint(bytes, at, 0)
+  const behindCounts = writeVarint(bytes, writeVarint(bytes, at, 1 + print.biometrics), print.conditions)
+  return writeContent(bytes, behindCounts, print)
 }
 
 const writeContent = (bytes: Buffer, at: number, { first, last }: ContentWords): number =>
@@ -185,12 +196,12 @@ class Words {
 
   /** Most bytes of the packed words. */
   get size(): number {
-    return 2 + this.packed.length * WORD_BYTES
+    return 3 + this.packed.length * WORD_BYTES
   }
 
   bytes(): Uint8Array {
-    const bytes = Buffer.allocUnsafe(5 + this.packed.length * WORD_BYTES)
-    let at = writeVarint(bytes, 0, this.packed.length)
+    const bytes = Buffer.allocUnsafe(6 + this.packed.length * WORD_BYTES)
+    let at = writeVarint(bytes, writeVarint(bytes, 0, WITH_PRINTS), this.packed.length)
     for (const { rule, arrival, row, marks, issued } of this.packed) {
       at += bytes.write(rule, at, 4, 'hex')
       at = bytes.writeUInt16BE(marks, bytes.writeInt32BE(row, bytes.writeUInt32BE(arrival, at)))
@@ -207,8 +218,9 @@ const isAlike = (one: PackedWord, other: PackedWord): boolean =>
   one.marks === other.marks &&
   one.issued === other.issued
 
-interface PackReader {
+export interface PackReader {
   rowAt(offset: number): DeliveredRow
+  printAt(offset: number): RowPrint | undefined
   rows(): { readonly row: DeliveredRow; readonly offset: number }[]
 }
 
@@ -219,6 +231,8 @@ function openPack(packed: Uint8Array): PackReader {
   const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength)
   const cursor = { at: 0 }
   const words: PackedWord[] = []
+  const hasPrints = bytes[0] === WITH_PRINTS
+  if (hasPrints) cursor.at++
   for (let left = readVarint(bytes, cursor); left > 0; left--) {
     const { at } = cursor
     cursor.at += 14
@@ -237,9 +251,16 @@ function openPack(packed: Uint8Array): PackReader {
     cursor.at += CONTENT_BYTES
     return { first, last }
   }
+  const readPrint = (): RowPrint | undefined => {
+    const count = hasPrints ? readVarint(bytes, cursor) : 0
+    if (count === 0) return undefined
+    const conditions = readVarint(bytes, cursor)
+    return { biometrics: count - 1, conditions, ...readWords() }
+  }
   const readRow = (): DeliveredRow => {
     const rowKey = bytes.toString('hex', cursor.at, cursor.at + KEY_BYTES)
     cursor.at += KEY_BYTES
+    const print = readPrint()
     const base = readVarint(bytes, cursor)
     const earliest = readVarint(bytes, cursor)
     const runs: number[] = []
@@ -260,13 +281,18 @@ function openPack(packed: Uint8Array): PackReader {
         else records.push({ rule, first, last, word })
       }
     }
-    return { rowKey, records }
+    return print === undefined ? { rowKey, records } : { rowKey, records, print }
   }
   return {
     rowAt: (offset) =>
       unpacking(() => {
         cursor.at = start + offset
         return readRow()
+      }),
+    printAt: (offset) =>
+      unpacking(() => {
+        cursor.at = start + offset + KEY_BYTES
+        return readPrint()
       }),
     rows: () =>
       unpacking(() => {

@@ -1,6 +1,6 @@
 /** Rejects and doubts of runs, as the ledger returns them, and later decisions on them. */
 
-import type { ContentWords } from '../model/ids.ts'
+import type { ContentWords, RowPrint } from '../model/ids.ts'
 import type { LeftEvent } from './states.ts'
 import type { Decided, Selection } from './tables.ts'
 
@@ -9,6 +9,8 @@ export interface DeliveredRow {
   /** Hashed row key, 32 hex digits. */
   readonly rowKey: string
   readonly records: readonly KeptSlot[]
+  /** Set where the row as read gave these slots, each stored. */
+  readonly print?: RowPrint
 }
 
 /** Origin of a slot's latest word, and knowledge about the slot: usually equal for all slots of a row. */
@@ -199,6 +201,8 @@ export interface LeftRow {
 export interface Slots {
   /** Slots by row key, for keys with slots. */
   delivered(jobId: number, rowKeys: readonly string[]): Promise<Map<string, readonly KeptSlot[]>>
+  /** Prints by row key, for keys with a print. */
+  prints(jobId: number, rowKeys: readonly string[]): Promise<Map<string, RowPrint>>
   /** Doubts by row key. */
   held(jobId: number, rowKeys: readonly string[]): Promise<Map<string, readonly HeldDoubt[]>>
   /** Hashes of series with a record in doubt that can still be looked up. */

@@ -65,6 +65,8 @@ export interface ChunkToLoad extends ChunkKey, Speaks {
   readonly listed: readonly AccountKey[]
   /** True where an earlier process may have sent part of the chunk. */
   readonly resumed: boolean
+  /** True where rows are recognised by prints: the chunk renews missing and former prints. */
+  readonly isRecognised: boolean
 }
 
 export interface LoadedChunk {
@@ -170,6 +172,7 @@ async function remember(context: LoadContext, chunk: ChunkToLoad) {
   const known = {
     delivered: await context.memory.slots.delivered(context.jobId, rowKeys),
     held: await context.memory.slots.held(context.jobId, rowKeys),
+    prints: chunk.isRecognised ? await context.memory.slots.prints(context.jobId, rowKeys) : undefined,
   }
   const slots = new ChunkSlots(known, entries, chunk, context)
   const decisions = new ChunkDecisions(context, slots, (entries.at(-1)?.place ?? -1) + 1)

@@ -3,11 +3,13 @@
  * whole, and need no look at their slots.
  */
 import type { DeliveredRow, ExportOrder, KeptSlot, KeptWord } from '../ledger/ledger.ts'
-import { type Entry, WithdrawnEntry } from '../model/entry.ts'
+import { type Entry, type MappedRow, WithdrawnEntry } from '../model/entry.ts'
+import { hasSameContent, type RowPrint } from '../model/ids.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
 import { type Content, EMPTY, type Incoming, type Place, type Slot, WITHDRAWN } from './decide.ts'
 import { doubtOf, keptSlot, placeOf, slotOf } from './kept-slots.ts'
 import { isWorthWriting, learn, type SlotEvent, takeOver } from './learn.ts'
+import { type CellsHash, printOf } from './row-print.ts'
 import { type Memory, type Uncertain, usualRows } from './usual-rows.ts'
 
 /** Recency of an export. */
@@ -21,6 +23,7 @@ export interface Speaks {
   readonly isRenewed: boolean
   /** Places of backfilled exports among the nightly exports, by arrival. */
   readonly orders: ReadonlyMap<number, ExportOrder>
+  readonly hashOf: CellsHash
 }
 
 /** Rows and ended doubts to save in the ledger once a chunk is settled. */
@@ -200,9 +203,30 @@ export class ChunkSlots {
 
   /** Collects the rows and ended doubts to save in the ledger. */
   toKeep(): LearnedSlots {
-    const plain = this.plainRows()
+    const plain = [...this.plainRows(), ...this.printedRows()]
     const others = [...this.rows].flatMap(([rowKey, slots]) => this.keptRow(rowKey, slots) ?? [])
     return { delivered: [...plain, ...others], ended: this.ended(), asked: this.asked() }
+  }
+
+  /** Rows known as a whole, under another print or none. */
+  private printedRows(): DeliveredRow[] {
+    const { prints, delivered } = this.memory
+    if (prints === undefined) return []
+    const printed: DeliveredRow[] = []
+    let last: MappedRow | undefined
+    for (const entry of this.entries) {
+      const { row, rowKey } = entry
+      if (row === last || this.usualOf(entry) !== 'known') continue
+      last = row
+      const [records, before, print] = [delivered.get(rowKey), prints.get(rowKey), this.printOf(row)]
+      if (records === undefined || print === undefined) continue
+      if (before === undefined || !hasSameContent(before, print)) printed.push({ rowKey, records, print })
+    }
+    return printed
+  }
+
+  private printOf(row: MappedRow): RowPrint | undefined {
+    return printOf(row, this.speaks.hashOf)
   }
 
   private asked(): Set<string> {
@@ -257,7 +281,8 @@ export class ChunkSlots {
       if (one?.outcome !== 'accepted' || !isAsNew(one.entry, first)) return undefined
       records.push({ rule: one.entry.ruleHash, first: one.entry.first, last: one.entry.last, word })
     }
-    return { rowKey: first.rowKey, records }
+    const print = word.isLate || records.length < row.records.length ? undefined : this.printOf(row)
+    return print === undefined ? { rowKey: first.rowKey, records } : { rowKey: first.rowKey, records, print }
   }
 
   /** Learns the outcomes of a row record by record. */

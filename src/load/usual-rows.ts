@@ -1,13 +1,15 @@
 /** Rows of a chunk that are new, or known as a whole: nearly all rows, without a look at the slots of their records. */
 import type { HeldDoubt, KeptSlot, Suspicion } from '../ledger/ledger.ts'
 import { type Entry, FINAL, type MappedRow } from '../model/entry.ts'
-import { hasSameContent } from '../model/ids.ts'
+import { hasSameContent, type RowPrint } from '../model/ids.ts'
 import { DATE_ONLY_MS } from './accounts.ts'
 
 /** Slots and doubts in the ledger, by row key. */
 export interface Memory {
   readonly delivered: ReadonlyMap<string, readonly KeptSlot[]>
   readonly held: ReadonlyMap<string, readonly HeldDoubt[]>
+  /** Prints, where rows are recognised by prints. */
+  readonly prints?: ReadonlyMap<string, RowPrint> | undefined
 }
 
 export interface Uncertain {

@@ -198,6 +198,7 @@ export function countChunk(
     countLeftOut(counts, outcome)
     if (outcome.outcome === 'skipped') continue
     countKinds(counts, outcome.records)
+    if (outcome.known !== undefined) countKnown(counts, outcome.known)
     for (const { kind } of outcome.rejected) {
       counts.records[kind].made++
       counts.records[kind].rejected++
@@ -222,6 +223,13 @@ function countKinds({ records }: Counts, made: readonly { readonly kind: RecordK
     counts.made++
     counts.pending++
   }
+}
+
+function countKnown({ records }: Counts, { biometrics, conditions }: NonNullable<MappedRow['known']>): void {
+  records.biometric.made += biometrics
+  records.biometric.unchanged += biometrics
+  records.condition.made += conditions
+  records.condition.unchanged += conditions
 }
 
 function countOutcomes({ records, warnings }: Counts, outcomes: readonly EntryOutcome[]): void {

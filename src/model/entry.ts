@@ -1,5 +1,5 @@
 /** A record in flight and its row: the hand-over from transform to load. */
-import { contentDigits, type Identity, idStart } from './ids.ts'
+import { contentDigits, type Identity, idStart, type RowPrint } from './ids.ts'
 import type {
   AccountKey,
   Evidence,
@@ -372,6 +372,8 @@ export interface MappedRow extends Origin {
   /** Makes the registration data, needed only for an unknown person; undefined if the mapping has none. */
   readonly register: () => RegistrationDraft | undefined
   readonly records: readonly Entry[]
+  /** Set for a row recognised as a whole: numbers of its records, which the gateway has, and which are not made. */
+  readonly known?: Pick<RowPrint, 'biometrics' | 'conditions'>
   readonly rejected: readonly RejectedRecord[]
   /** Reasons why the mapping leaves parts of the row out on purpose, one for each element or rule. */
   readonly leftOut: readonly string[]

@@ -194,6 +194,15 @@ export const ERROR_CODES = {
     exit: EXIT.wrongUse,
     remedy: 'Install the version of Waybill that wrote this ledger, or a newer one.',
   },
+  'ledger-moved': {
+    exit: EXIT.wrongUse,
+    remedy:
+      'Set WAYBILL_LEDGER to that address. If the copy was interrupted, repeat `waybill ledger copy --to ADDRESS` with the same address.',
+  },
+  'copy-unfinished': {
+    exit: EXIT.wrongUse,
+    remedy: 'Repeat `waybill ledger copy --to ADDRESS` where the file is: the copy continues.',
+  },
   'ledger-older': {
     exit: EXIT.wrongUse,
     remedy:

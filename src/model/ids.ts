@@ -148,6 +148,11 @@ export interface Identity {
   requestBody(body: string): string
   /** Hash of the data collected of a person: 16 hex digits. */
   collected(content: string): string
+  /**
+   * Returns a keyed hash of the cells of a row: equal cells under an equal context give equal records.
+   * @param context all that determines the records of a row, beside its cells
+   */
+  cellsUnder(context: string): (cells: readonly string[]) => ContentWords
   /** `<export id>-<chunk>-<kind>-<8 hex digits of a hash of the content>`. */
   batchId(exportId: string, chunk: number, kind: RecordKind, carried: Uint8Array): string
 }
@@ -212,6 +217,7 @@ export function createIdentity(key: string): Identity {
     request: (reference) => keyed('request', reference).slice(0, 32),
     requestBody: (body) => keyed('request-body', body).slice(0, 16),
     collected: (content) => keyed('collected', content).slice(0, 16),
+    cellsUnder: (context) => createCellsHash(sipKeyOf(keyed('cells', context))),
     batchId(exportId, chunk, kind, carried) {
       const hashed = hash('sha256', Buffer.concat([batchKey, carried]), 'hex').slice(0, 8)
       return `${exportId}-${String(chunk).padStart(CHUNK_DIGITS, '0')}-${kind}-${hashed}`
@@ -233,6 +239,12 @@ export interface ContentWords {
   readonly last: number
 }
 
+/** Print of a row: a hash of the cells, the mapping and the program's version, with the number of records by kind. */
+export interface RowPrint extends ContentWords {
+  readonly biometrics: number
+  readonly conditions: number
+}
+
 export const hasSameContent = (one: ContentWords, other: ContentWords): boolean =>
   one.first === other.first && one.last === other.last
 
@@ -251,33 +263,55 @@ export function contentDigits({ first, last }: ContentWords): string {
   return digits.toString('hex')
 }
 
+/** Parts to hash together, written one behind the other. */
+class Message {
+  bytes = Buffer.alloc(1024)
+  length = 0
+
+  /** @param behind byte that no text contains */
+  add(text: string, behind: number): void {
+    // A UTF-16 unit takes three bytes at most, the byte behind the text one, a mark one.
+    if (this.length + 3 * text.length + 2 > this.bytes.length)
+      this.bytes = Buffer.concat([this.bytes], 2 * (this.length + 3 * text.length + 2))
+    const { bytes, length: from } = this
+    let units = 0
+    for (let code = 0; units < text.length; units++) {
+      code = text.charCodeAt(units)
+      if (code >= 0x80) break
+      bytes[from + units] = code
+    }
+    this.length = from + (units < text.length ? bytes.write(text, from) : units)
+    this.bytes[this.length++] = behind
+  }
+}
+
 /** Hashes the fields of a record beside row and instant. A zero byte, absent in JSON text, separates the parts. */
 function createContentHash(): (secret: SipKey, record: HashedRecord) => Int32Array {
-  let message = Buffer.alloc(1024)
-  const write = (hole: string, from: number): number => {
-    // A UTF-16 unit takes three bytes at most, the zero behind the text one.
-    if (from + 3 * hole.length + 2 > message.length)
-      message = Buffer.concat([message], 2 * (from + 3 * hole.length + 2))
-    for (let at = 0; at < hole.length; at++) {
-      const unit = hole.charCodeAt(at)
-      if (unit >= 0x80) return from + message.write(hole, from)
-      message[from + at] = unit
-    }
-    return from + hole.length
-  }
+  const message = new Message()
   return (secret, record) => {
     const { frame, provider } = record
     const { digest, holes } = frame
-    for (let at = 0; at < digest.length; at++) message[at] = digest[at] ?? 0
-    let length = digest.length
+    for (let at = 0; at < digest.length; at++) message.bytes[at] = digest[at] ?? 0
+    message.length = digest.length
     for (let hole = 0; hole < holes.length; hole++) {
       const kind = holes[hole]
-      if (kind === 'iso' || kind === 'epochMs') continue
-      length = write(record.inHole(hole), length)
-      message[length++] = 0
+      if (kind !== 'iso' && kind !== 'epochMs') message.add(record.inHole(hole), 0)
     }
-    if (provider?.primary !== undefined) message[length++] = provider.primary ? 1 : 2
-    return sipHash24(secret, message, length)
+    if (provider?.primary !== undefined) message.bytes[message.length++] = provider.primary ? 1 : 2
+    return sipHash24(secret, message.bytes, message.length)
+  }
+}
+
+/** Byte that UTF-8 never contains. */
+const NO_TEXT = 0xff
+
+function createCellsHash(secret: SipKey): (cells: readonly string[]) => ContentWords {
+  const message = new Message()
+  return (cells) => {
+    message.length = 0
+    for (let at = 0; at < cells.length; at++) message.add(cells[at] ?? '', NO_TEXT)
+    const words = sipHash24(secret, message.bytes, message.length)
+    return { first: words[0] ?? 0, last: words[1] ?? 0 }
   }
 }
 

@@ -2,6 +2,8 @@
 
 import { processName } from '../ledger/ledger.ts'
 import type { GivenUpRun, LedgerFacts } from '../ledger/sqlite/inspect.ts'
+import { MOVED, movedTo } from '../ledger/sqlite/migrate.ts'
+import { ERROR_CODES } from '../model/errors.ts'
 import { iso, n, sizeText } from '../system/shown-text.ts'
 import { type CheckFinding, finding, type Level } from './finding.ts'
 
@@ -26,6 +28,11 @@ export function checkLedger(
         `damaged: ${facts.damage.join('; ')}`,
         'Run nothing. Keep the file, and restore the latest backup: docs/runbook.md.',
       ),
+    ]
+  const moved = facts.newer.find((name) => name.startsWith(MOVED))
+  if (moved !== undefined)
+    return [
+      result('problem', `the ledger was moved to ${movedTo(moved)}`, ERROR_CODES['ledger-moved'].remedy),
     ]
   if (facts.newer.length > 0)
     return [

@@ -4,6 +4,7 @@ import {
   createEntries,
   createWithdrawn,
   type Entry,
+  type MappedRow,
   RequestEntry,
   type RowOutcome,
   rowKeysOf,
@@ -15,10 +16,11 @@ import type { AccountKey } from '../model/record.ts'
 import type { Origin, Row } from '../model/row.ts'
 import type { RowMapper } from '../transform/compile.ts'
 import { judgePeople } from './judge-people.ts'
+import { joinBlocks, type KnownRows } from './known-rows.ts'
 
 /**
  * Size of a chunk, closed by the row that reaches either number: this bounds the memory used. Records are small beside their row, and the last batch
- * of a chunk is hardly ever full: the more records, the fewer requests.
+ * of a chunk is hardly ever full: the more records, the fewer requests. Records of recognised rows are not made, and do not count.
  */
 export const CHUNK_SIZE = { rows: 2_500, records: 10_000 }
 
@@ -59,12 +61,18 @@ export async function* cutChunks(
   identity: Identity,
   exportId: string,
   range: ChunkRange,
+  known?: KnownRows,
 ): AsyncGenerator<Chunk> {
   let { number, skip, limit } = range
   let rows: ChunkRow[] = []
   let made = 0
+  const mapped = new PeopleMapped()
   const closed = (): Chunk => {
-    const { judged, shared } = judgePeople(rows)
+    // A later row of the chunk may be another one of the person.
+    const mapAgain = (one: ChunkRow): ChunkRow =>
+      isRecognised(one.outcome) && mapped.has(one.outcome) ? { ...one, outcome: mapper(one.source) } : one
+    const { judged, shared } = judgePeople(known === undefined ? rows : rows.map(mapAgain))
+    mapped.close()
     const entries: Entry[] = []
     const withdrawn: WithdrawnEntry[] = []
     for (const { outcome } of judged) {
@@ -73,19 +81,21 @@ export async function* cutChunks(
     }
     return { number: number++, start: startOf(judged), rows: judged, entries, withdrawn, shared }
   }
-  for await (const block of blocks) {
-    for (const source of block) {
-      if (skip > 0) {
-        skip--
-        continue
-      }
+  for await (const block of known === undefined ? blocks : joinBlocks(blocks)) {
+    const unread = block.slice(skip)
+    skip -= block.length - unread.length
+    mapped.lookUp()
+    const found = (await known?.find(unread)) ?? []
+    for (const [at, source] of unread.entries()) {
       if (limit-- <= 0) break
-      const outcome = mapper(source)
+      const before = range.cutBefore.get(number)
+      const recognised = before === undefined ? found[at] : undefined
+      const outcome = recognised === undefined || mapped.has(recognised) ? mapper(source) : recognised
+      if (known !== undefined && outcome !== recognised) mapped.add(outcome)
       rows.push({ source, outcome })
       if (outcome.outcome === 'mapped') made += outcome.records.length + outcome.rejected.length
-      const known = range.cutBefore.get(number)
-      const isFull = rows.length >= (known ?? range.rows ?? CHUNK_SIZE.rows)
-      if (isFull || (known === undefined && made >= CHUNK_SIZE.records)) {
+      const isFull = rows.length >= (before ?? range.rows ?? CHUNK_SIZE.rows)
+      if (isFull || (before === undefined && made >= CHUNK_SIZE.records)) {
         yield closed()
         rows = []
         made = 0
@@ -95,6 +105,35 @@ export async function* cutChunks(
   }
   if (rows.length > 0) yield closed()
 }
+
+/**
+ * People with a row that was not recognised, in chunks that may not be settled at the last look-up. Their other rows are mapped, too: the fate of one
+ * concerns the others.
+ */
+class PeopleMapped {
+  #ofChunk = new Set<string>()
+  #before: ReadonlySet<string>[] = []
+
+  lookUp(): void {
+    this.#before = this.#before.slice(-CHUNKS_AT_ONCE)
+  }
+
+  add({ account }: RowOutcome): void {
+    if (account !== undefined) this.#ofChunk.add(account.reference)
+  }
+
+  has({ account: { reference } }: MappedRow): boolean {
+    return this.#ofChunk.has(reference) || this.#before.some((chunk) => chunk.has(reference))
+  }
+
+  close(): void {
+    this.#before.push(this.#ofChunk)
+    this.#ofChunk = new Set()
+  }
+}
+
+const isRecognised = (outcome: RowOutcome): outcome is MappedRow =>
+  outcome.outcome === 'mapped' && outcome.known !== undefined
 
 function startOf([first]: readonly ChunkRow[]): Origin {
   const { row, line, byteOffset } = first?.source ?? { row: 1, line: 1, byteOffset: 0 }

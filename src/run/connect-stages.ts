@@ -54,6 +54,7 @@ export interface RunStages {
   /** Set for a job that collects: nothing is sent. */
   readonly collecting: Collecting | undefined
   readonly identity: Identity
+  readonly version: string
   readonly receipts: AppendedFile
   readonly rejectsFolder: string
   readonly events: RunEvents
@@ -110,6 +111,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
     collecting: connectCollecting(deps, job, parts, sending),
     runLedger,
     identity,
+    version: deps.version,
     events,
     now,
     startedAt: parts.startedAt,

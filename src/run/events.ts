@@ -166,6 +166,8 @@ export interface RunDependencies {
   /** Names the gateway in the ledger. */
   readonly gatewayName: string
   readonly identity: Identity
+  /** Version of the program. */
+  readonly version: string
   readonly folders: DefinitionFolders
   readonly home: string
   /** Bytes of the disk that must be free for a run to begin. */

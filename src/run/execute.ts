@@ -12,8 +12,10 @@ import { NAME_CHANGED } from '../load/accounts.ts'
 import { noteMissing } from '../load/care-team-missing.ts'
 import { settleOwed } from '../load/care-team-owed.ts'
 import { loadChunk } from '../load/load-chunk.ts'
+import type { CellsHash } from '../load/row-print.ts'
 import { addCounts, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
 import { filesExhausted, isExportProblem, WaybillError } from '../model/errors.ts'
+import type { RowMapper } from '../transform/compile.ts'
 import { toLookAt } from '../watch/drift.ts'
 import { type Chunk, createPipeline, cutChunks } from './chunks.ts'
 import type { WorkedChunk } from './collecting.ts'
@@ -21,6 +23,7 @@ import { type Counted, countExports } from './count-exports.ts'
 import { exportsInRange } from './exports-in-range.ts'
 import { type ExportStep, exportFault, resumeExports, startExports, startSelected } from './exports-of-run.ts'
 import { holdBack } from './held-back.ts'
+import { createKnownRows, type KnownRows } from './known-rows.ts'
 import { settledOnly } from './lease.ts'
 import { type OpenRun, openRun } from './open-run.ts'
 import type { CountPlan, CountWorld, RunPlan, World } from './plan.ts'
@@ -159,9 +162,10 @@ async function carryOut(run: OpenRun, step: ExportStep): Promise<ExportEnd> {
       const { number, skip, open: cutBefore } = resumption
       // Work in flight is settled as a whole: a chunk cut short would lose track of records already sent.
       const limit = Math.max(stages.limit, rowsOf(cutBefore))
+      const { mapper, known } = work
       const blocks = work.opened.rows(resumption.from)
       const range = { number, skip, limit, cutBefore, rows: stages.collecting?.chunkRows }
-      for await (const chunk of cutChunks(blocks, work.mapper, stages.identity, record.export_id, range))
+      for await (const chunk of cutChunks(blocks, mapper, stages.identity, record.export_id, range, known))
         await pipeline.add(chunk)
     } finally {
       await pipeline.drain()
@@ -192,6 +196,8 @@ async function beginExport(run: OpenRun, step: ExportStep) {
   const { opened, mapper } = await openRows(stages, record, mapping, limits)
   const arrival = await stages.ledger.exports.arrivalOf(stages.load.jobId, record)
   const isRenewed = await wasReadOtherwise(stages, record)
+  const hashOf = stages.identity.cellsUnder(JSON.stringify([stages.version, mapping.digest, opened.columns]))
+  const known = step.watch === undefined ? knownRowsOf(stages, record, mapper, hashOf) : undefined
   const inFront = columnsInFront(opened.columns, mapping.read)
   const listsTeams = listsCareTeams(stages, record, mapping)
   const resumption = resumptionOf(await stages.ledger.chunks.ofExport(record.id))
@@ -210,6 +216,8 @@ async function beginExport(run: OpenRun, step: ExportStep) {
     mapper,
     arrival,
     isRenewed,
+    hashOf,
+    known,
     inFront,
     listsTeams,
     resumption,
@@ -221,6 +229,18 @@ async function beginExport(run: OpenRun, step: ExportStep) {
     /** Chunk at which `stopWhen` stopped the run. */
     stoppedAt: undefined as Chunk | undefined,
   }
+}
+
+/** Recognises rows; undefined where each record must be made: in a copied ledger each is judged by its date. */
+function knownRowsOf(
+  { ledger, identity, load: { jobId, accounts, suspicion }, collecting }: OpenRun['stages'],
+  { reading }: ExportStep['record'],
+  { recogniser }: RowMapper,
+  hashOf: CellsHash,
+): KnownRows | undefined {
+  const isMade = reading !== 'whole' || collecting !== undefined || suspicion.until !== undefined
+  if (isMade || recogniser === undefined) return undefined
+  return createKnownRows({ ledger, identity, jobId, gatewayName: accounts.gatewayName }, recogniser, hashOf)
 }
 
 async function beginOne(work: ExportWork, chunk: Chunk): Promise<void> {
@@ -262,6 +282,8 @@ async function loadOne(work: ExportWork, chunk: Chunk): Promise<WorkedChunk> {
     orders: stages.ordersWith(record),
     isTakenUp,
     resumed: work.resumption.open.has(number),
+    hashOf: work.hashOf,
+    isRecognised: work.known !== undefined,
     shared,
     listed: work.listsTeams ? rows.flatMap(({ outcome }) => outcome.account ?? []) : [],
   }).catch(stopped)

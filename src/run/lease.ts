@@ -5,9 +5,8 @@ import { WaybillError } from '../model/errors.ts'
 import { iso } from '../system/shown-text.ts'
 import type { OtherRun, RunDependencies } from './events.ts'
 
-/** Silence after which a process counts as dead. */
-export const LEASE_MS = 60_000
-const RENEW_EVERY_MS = LEASE_MS / 4
+/** Renewals in the time of a lease. */
+const RENEWALS = 4
 /** Interval at which a waiting run checks whether the other run is over. */
 export const LOOK_EVERY_MS = 1_000
 
@@ -44,10 +43,11 @@ export interface HeldJob {
 export async function holdJob(deps: WaitingDependencies, turn: Turn): Promise<HeldJob> {
   const { ledger, now } = deps
   const lease = await awaitLease(deps, turn)
+  const { lastsMs } = ledger.leases
   const runLedger = ledger.runs.amend(lease)
   const losing = new AbortController()
-  const renewing = every(RENEW_EVERY_MS, () =>
-    runLedger.renew(now(), LEASE_MS).catch((reason) => losing.abort(reason)),
+  const renewing = every(lastsMs / RENEWALS, () =>
+    runLedger.renew(now(), lastsMs).catch((reason) => losing.abort(reason)),
   )
   const stopping = new AbortController()
   const hearStop = async (): Promise<void> => {
@@ -81,7 +81,7 @@ async function awaitLease(deps: WaitingDependencies, turn: Turn): Promise<Lease>
   try {
     for (;;) {
       const first = givesWay ? await ledger.way.waiter(jobId, now(), isDead) : undefined
-      const request = { jobId, runId, givesWay, owner, now: now(), ttlMs: LEASE_MS }
+      const request = { jobId, runId, givesWay, owner, now: now(), ttlMs: ledger.leases.lastsMs }
       const answer = first === undefined ? await ledger.leases.acquire(request, isDead) : undefined
       if (answer?.ok) return answer.lease
       const ahead = answer === undefined ? first : answer.holder

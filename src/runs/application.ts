@@ -10,6 +10,7 @@ import { chooseGateway } from '../definitions/jobs.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { TransportOptions } from '../gateway/transport.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { Tickets } from '../ledger/tickets.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import type { RunDependencies } from '../run/events.ts'
@@ -43,6 +44,8 @@ export interface Application
    * @throws WaybillError `ledger-missing` if a home with history has no ledger, and no option allows a new one
    */
   readonly openLedger: (without?: WithoutOld, at?: number) => Promise<Ledger>
+  /** Opens the queue beside a ledger in PostgreSQL. */
+  readonly openTickets: (opening: { readonly supervises: boolean }) => Promise<Tickets>
   /** Opens an existing ledger, which refuses all writes. */
   readonly readLedger: () => Promise<Ledger>
   /**

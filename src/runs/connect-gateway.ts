@@ -259,7 +259,7 @@ export async function openGateways(
   { listener, onConnected, onRequest }: RunWatch,
   without: WithoutOld = {},
 ): Promise<Gateways> {
-  const { settings, now, random, sleep, owner, isDead, interrupt } = application
+  const { settings, version, now, random, sleep, owner, isDead, interrupt } = application
   const ledger = await application.openLedger(without, now())
   const traces = await tracesOf(application)
   const connections = new Map<string, Promise<GatewayConnection>>()
@@ -279,6 +279,7 @@ export async function openGateways(
       await close()
       throw error
     }),
+    version,
     folders: settings,
     home: settings.home,
     sources: sourceSettings(application),

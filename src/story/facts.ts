@@ -32,7 +32,6 @@ import { Collection } from '../run/collection-files.ts'
 import { readOutage } from '../run/events.ts'
 import type { RunEnd } from '../run/execute.ts'
 import { readHeldBack } from '../run/held-back.ts'
-import { LEASE_MS } from '../run/lease.ts'
 import { rejectsPath } from '../run/rejects.ts'
 import { iso, present } from '../system/shown-text.ts'
 import { readDrift } from '../watch/drift.ts'
@@ -343,7 +342,8 @@ export async function activityOf(
   const settled = (await ledger.chunks.ofRun(run.id)).flatMap(({ settled_at }) => settled_at ?? [])
   const signs = [run.started_at, ...settled]
   // A released lease has no such instant.
-  if (lease !== undefined && lease.expires_at > 0) signs.push(lease.acquired_at, lease.expires_at - LEASE_MS)
+  if (lease !== undefined && lease.expires_at > 0)
+    signs.push(lease.acquired_at, lease.expires_at - ledger.leases.lastsMs)
   const owner = lease && processName(lease.owner)
   return { kind: 'stopped', ...present({ owner }), lastSign: iso(Math.max(...signs)) }
 }

@@ -134,14 +134,17 @@ const SETTINGS = {
   key: secret('WAYBILL_KEY'),
   home: folder('WAYBILL_HOME', '.waybill'),
   /** Address of a PostgreSQL database for the ledger, without a password. Undefined: a file in the home. */
-  ledger: setting('WAYBILL_LEDGER', ({ text, report }) => {
-    const given = text('WAYBILL_LEDGER')
-    if (given !== undefined) checkLedgerUrl(given, report)
-    return given
-  }),
+  ledger: plain('WAYBILL_LEDGER'),
+  /** Permits a ledger on another machine without TLS. */
+  ledgerUnencrypted: setting(
+    'WAYBILL_LEDGER_UNENCRYPTED',
+    (given) => choice('WAYBILL_LEDGER_UNENCRYPTED', ['true', 'false'], 'false').read(given) === 'true',
+  ),
   ledgerPassword: secret('WAYBILL_LEDGER_PASSWORD'),
   /** Command that prints the password of the ledger's database, for each connection. */
   ledgerPasswordCommand: plain('WAYBILL_LEDGER_PASSWORD_COMMAND'),
+  /** Runs of `waybill run`: by the process itself, or by workers. */
+  runBy: choice('WAYBILL_RUN_BY', ['this-process', 'workers'], 'this-process'),
   jobs: folder('WAYBILL_JOBS', 'jobs'),
   mappings: folder('WAYBILL_MAPPINGS', 'mappings'),
   logLevel: choice('WAYBILL_LOG_LEVEL', LOG_LEVELS, 'info'),
@@ -272,6 +275,11 @@ export function examineSettings(
   const { gatewayUrl } = read
   const hasAddress = gatewayUrl !== undefined && gatewayUrl !== BUILT_IN
   if (hasAddress) checkGatewayUrl(gatewayUrl, report)
+  const ofLedger =
+    read.ledger === undefined ? undefined : problemOfLedgerUrl(read.ledger, read.ledgerUnencrypted)
+  if (ofLedger !== undefined) report('WAYBILL_LEDGER', ofLedger)
+  if (read.runBy === 'workers' && read.ledger === undefined)
+    report('WAYBILL_RUN_BY', 'is workers, which needs WAYBILL_LEDGER')
   const settings: Settings = Object.freeze({
     ...read,
     commandEnvironment: {
@@ -433,17 +441,27 @@ function withoutSecrets(given: string | undefined, report: Report): string | und
   return given.replace(/^([a-z+.-]+:\/*)[^/?#]*@/i, '$1').replace(/[?#].*$/, '')
 }
 
-function checkLedgerUrl(given: string, report: Report): void {
-  const parsed = URL.canParse(given) ? new URL(given) : undefined
-  if (parsed === undefined || !/^postgres(ql)?:$/.test(parsed.protocol) || parsed.hostname === '')
-    report(
-      'WAYBILL_LEDGER',
-      'is no address of PostgreSQL; write it like postgres://waybill@db.example/waybill',
-    )
-  else if (parsed.password !== '' || parsed.searchParams.has('password'))
-    report('WAYBILL_LEDGER', 'has a password: give it as WAYBILL_LEDGER_PASSWORD_FILE or _COMMAND')
-  else if (parsed.searchParams.has('sslmode') && !isPrivate(given.replace(/^\w+:/, 'http:')))
-    report('WAYBILL_LEDGER', 'has an sslmode: another machine is reached by TLS, and its certificate checked')
+/** Parameters of an address. Others could name another host, or turn the check of certificates off. */
+const LEDGER_PARAMETERS = ['options', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey']
+
+/** Problem of an address of a ledger; undefined: none. @param unencrypted true to permit another machine without TLS */
+export function problemOfLedgerUrl(given: string, unencrypted: boolean): string | undefined {
+  const parsed = URL.parse(given)
+  if (parsed === null || !/^postgres(ql)?:$/.test(parsed.protocol) || parsed.hostname === '')
+    return 'is no address of PostgreSQL; write it like postgres://waybill@db.example/waybill'
+  const { password, searchParams } = parsed
+  if (password !== '' || searchParams.has('password'))
+    return 'has a password: give it as WAYBILL_LEDGER_PASSWORD_FILE or _COMMAND'
+  const foreign = [...searchParams.keys()].filter((name) => !LEDGER_PARAMETERS.includes(name))
+  if (foreign.length > 0)
+    return `has ${foreign.join(', ')}; the parameters are: ${LEDGER_PARAMETERS.join(', ')}`
+  const mode = searchParams.getAll('sslmode').at(-1) ?? 'verify-full'
+  if (mode === 'verify-full' || isPrivate(given.replace(/^\w+:/, 'http:'))) return undefined
+  if (mode !== 'disable')
+    return `has the sslmode ${mode}, which need not check the certificate: use verify-full, with sslrootcert=FILE for an authority of your own`
+  return unencrypted
+    ? undefined
+    : 'reaches another machine without TLS (sslmode=disable): remove the sslmode, or set WAYBILL_LEDGER_UNENCRYPTED=true for a network that encrypts'
 }
 
 function checkGatewayUrl(url: string, report: Report): void {

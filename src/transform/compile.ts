@@ -4,7 +4,7 @@ import { cellFault } from '../model/cell-fault.ts'
 import { createRowFacts, Entry, type MappedRow, type RowOutcome, WithdrawnEntry } from '../model/entry.ts'
 import type { Finding } from '../model/errors.ts'
 import { isOfProfile, type RecordKind, type RejectedRecord, type RowFacts } from '../model/record.ts'
-import { isTable, type Row } from '../model/row.ts'
+import { type CsvRow, isTable, type JsonRow, type Row } from '../model/row.ts'
 import { refusal, type YamlFile } from '../system/yaml-file.ts'
 import { compileEntry, DELETED } from './bundle-entries.ts'
 import { checkBloodPressure, compileDateCheck } from './checks.ts'
@@ -52,7 +52,21 @@ import { type CompiledSource, compileSource } from './source.ts'
 import { ENTRY } from './structures.ts'
 
 /** Maps one row. Never throws, whatever the row contains. */
-export type RowMapper = (row: Row) => RowOutcome
+export interface RowMapper {
+  (row: Row): RowOutcome
+  /** Absent where rows are to be mapped in any case. */
+  readonly recogniser?: Recogniser
+}
+
+/** Reads rows without making records. */
+export interface Recogniser {
+  /** Undefined for a row without key or person. */
+  identify(row: CsvRow): KeyedPerson | undefined
+  /** Completes an identified row, given its records. */
+  complete(row: CsvRow, identified: KeyedPerson, known: NonNullable<MappedRow['known']>): MappedRow
+}
+
+export type KeyedPerson = Pick<MappedRow, 'key' | 'account'>
 
 export interface CompiledMapping {
   readonly name: string
@@ -87,7 +101,8 @@ export function compileMapping(
     const mapper = (now: number): RowMapper => {
       refuseUnread(context)
       const mapper = assemble(row, source, rules, names, context, now)
-      return readsWorkbook(definition) ? guarded(mapper) : mapper
+      const whole = readsWorkbook(definition) ? guarded(mapper) : mapper
+      return Object.assign(whole, { recogniser: recogniserOf(row, context) })
     }
     const { reads, words, exportJoins } = context
     return { mapper, reads, words, exportJoins }
@@ -307,6 +322,47 @@ function inBundle({ entry }: CompiledRule, result: RuleResult, scope: Scope, fac
 const unseen = (kind: RecordKind, ordinals: Map<string, number>): RejectedRecord =>
   rejected(kind, ordinalRule('unmapped', ordinals), DELETED, ENTRY.request)
 
+const recogniserOf = (row: CompiledRow, { checks, exponents }: CompileContext): Recogniser => ({
+  identify(source) {
+    checks.begin()
+    exponents.begin('')
+    const identity = guard(
+      () => row.identify(rootScope(source)),
+      () => undefined,
+    )
+    return identity?.ok === true ? identity : undefined
+  },
+  complete: (source, identified, known) => ({
+    ...mappedRow(row, source, rootScope(source), identified),
+    ...NOTHING_MADE,
+    known,
+  }),
+})
+
+const NOTHING_MADE = { records: [], rejected: [], leftOut: [], warnings: [] }
+
+/** A mapped row, without all that its rules make of it. */
+function mappedRow(
+  row: CompiledRow,
+  source: CsvRow | JsonRow,
+  root: Scope,
+  { key, account }: KeyedPerson,
+): Omit<MappedRow, keyof typeof NOTHING_MADE> {
+  const { row: ordinal, line, byteOffset } = source
+  return {
+    row: ordinal,
+    line,
+    byteOffset,
+    outcome: 'mapped',
+    source,
+    key,
+    account,
+    born: row.bornAt(root),
+    name: () => row.nameOf(root),
+    register: () => row.register?.(root, account),
+  }
+}
+
 function assemble(
   row: CompiledRow,
   origins: CompiledSource,
@@ -348,7 +404,7 @@ function assemble(
     const facts = createRowFacts(account, key)
     const rowDate = rowDated ? row.observedAt.read(root) : undefined
     if (rowDate && !rowDate.ok) return { ...origin, outcome: 'rejected', issue: rowDate.issue, account }
-    const born = row.bornAt(root)
+    const made = mappedRow(row, source, root, identity)
     const records: Entry[] = []
     const rejected: RejectedRecord[] = []
     // Clearing an empty map costs as much as a new map.
@@ -371,7 +427,7 @@ function assemble(
           isTaken = true
           if (result instanceof Entry) {
             const issue = isOfProfile(result.kind)
-              ? (checkDate(result, born) ?? row.issued?.(result, scope))
+              ? (checkDate(result, made.born) ?? row.issued?.(result, scope))
               : undefined
             if (issue === undefined) {
               result.before = countBefore(result, places)
@@ -400,21 +456,7 @@ function assemble(
       rejected.push(unseen(kind, ordinals))
     checkBloodPressure(checks, records, rejected)
     const warnings = checks.warnings(rejected)
-    const mapped: MappedRow = {
-      ...origin,
-      outcome: 'mapped',
-      source,
-      key,
-      account,
-      born,
-      name: () => row.nameOf(root),
-      register: () => row.register?.(root, account),
-      records,
-      rejected,
-      leftOut,
-      withdrawn,
-      warnings,
-    }
+    const mapped: MappedRow = { ...made, records, rejected, leftOut, withdrawn, warnings }
     if (records.length > 0 || rejected.length > 0 || leftOut.length === 0) return mapped
     const nothingKept = { ...origin, outcome: 'skipped', reason: 'nothing-kept' } as const
     const skipped = { ...nothingKept, leftOut, warnings, account }

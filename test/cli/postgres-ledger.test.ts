@@ -1,7 +1,9 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { emptySchema } from '../postgres/server.ts'
+import { ask, serve } from '../console/console-under-test.ts'
+import { blocks, page } from '../docs/pages.ts'
+import { asAdmin, emptySchema } from '../postgres/server.ts'
 import { ANN, BEN, type Clinic, GOOD, HEADER, openClinic } from './clinic.ts'
 import { readReceipts, readRejects } from './run-outputs.ts'
 
@@ -47,20 +49,91 @@ async function twoNights(clinic: Clinic) {
   return { nights, stored: await clinic.stored() }
 }
 
-test('a run on PostgreSQL has the summary, receipts and rejects of a run on a file', async () => {
+/** Ledger of a role with the rights of the docs, and none beyond. */
+async function leastRights(): Promise<string> {
+  const server = await emptySchema()
+  await asAdmin(server, ...blocks(page('docs/ledger.md'), 'sql'))
+  const { port } = new URL(server)
+  return `postgres://waybill@127.0.0.1:${port}/postgres`
+}
+
+test('a run on PostgreSQL has the summary, receipts and rejects of a run on a file, and commands read it', async () => {
+  const WAYBILL_LEDGER = await leastRights()
   const onFile = await openClinic()
-  const onServer = await openClinic({ environment: { WAYBILL_LEDGER: await emptySchema() } })
+  const onServer = await openClinic({ environment: { WAYBILL_LEDGER } })
   const [file, server] = [await twoNights(onFile), await twoNights(onServer)]
   expect(server).toEqual(file)
   expect(server.stored).toEqual(expect.arrayContaining(GOOD))
-  for (const command of [['runs'], ['show', 'latest'], ['needs'], ['prune', '--older-than', '30d']])
-    expect((await onServer.workplace.waybill(...command)).err, command.join(' ')).not.toContain('error')
-  const doctor = await onServer.workplace.waybill('doctor')
+
+  const { workplace } = onServer
+  const { waybill } = workplace
+  const { out: listed } = await waybill('runs', '--json')
+  const [latest] = (JSON.parse(listed) as { runs: { run: string }[] }).runs
+  const run = latest?.run ?? expect.fail('no run')
+  expect((await waybill('show', 'latest', '--json')).out).toContain(run)
+  expect(JSON.parse((await waybill('needs', '--json')).out)).toMatchObject({ needs: expect.anything() })
+  const { records } = JSON.parse((await waybill('trace', '--row', 'a.csv:1', '--json')).out) as {
+    records: { transactionId: string }[]
+  }
+  const transaction = records[0]?.transactionId ?? expect.fail('no record')
+  expect((await waybill('trace', transaction)).out).toContain('Row          1, line 2')
+  const doctor = await waybill('doctor')
   expect(doctor.out).toContain('postgres://127.0.0.1')
-  expect(await onServer.workplace.waybill('backup', 'copy')).toMatchObject({
-    code: 2,
-    err: expect.stringContaining('pg_dump'),
-  })
+  expect(await waybill('backup', 'copy')).toMatchObject({ code: 2, err: expect.stringContaining('pg_dump') })
+
+  const served = await serve(workplace, ['--read-only'])
+  const entered = await ask(served.addresses[0] ?? expect.fail('no address'))
+  const cookie = entered.headers['set-cookie']?.[0]?.split(';')[0] ?? expect.fail(entered.text)
+  const shown = await ask(`${served.base}/runs/${run}`, { headers: { cookie } })
+  expect(shown).toMatchObject({ status: 200, text: expect.stringContaining(run) })
+  await served.end()
+
+  const inAYear = new Date(Date.now() + 366 * 86_400_000).toISOString()
+  const pruned = await workplace.waybillAt(inAYear, 'prune', '--older-than', '30d', '--json')
+  expect(JSON.parse(pruned.out), pruned.err).toMatchObject({ runs: expect.anything() })
+  expect((await waybill('show', run, '--json')).out).toContain('pruned')
+  // Nothing delivered is sent again.
+  const before = await onServer.stored()
+  await onServer.deliver('c.csv', HEADER + LATER + BEN)
+  expect((await onServer.run()).out).toContain('"state":"finished"')
+  expect(await onServer.stored()).toEqual(before)
+})
+
+test('another key than that of the ledger, and no key, are refused before anything is sent', async () => {
+  const WAYBILL_LEDGER = await emptySchema()
+  const first = await openClinic({ environment: { WAYBILL_LEDGER, WAYBILL_KEY: 'of-the-ledger-0123456789' } })
+  await first.deliver('a.csv', HEADER + ANN)
+  expect((await first.run()).code).toBe(0)
+  const before = await first.stored()
+  for (const [environment, said] of [
+    [{ WAYBILL_KEY: 'of-another-home-0123456789' }, 'key-differs'],
+    [{}, 'settings-invalid'],
+  ] as const) {
+    const other = await openClinic({ store: first.store, environment: { WAYBILL_LEDGER, ...environment } })
+    await other.deliver('b.csv', HEADER + BEN)
+    expect(await other.run()).toMatchObject({ code: 2, err: expect.stringContaining(`error ${said}`) })
+  }
+  expect(await first.stored()).toEqual(before)
+})
+
+test('a ledger moves from the file to PostgreSQL, and nothing is sent twice', async () => {
+  const clinic = await openClinic()
+  const { workplace } = clinic
+  await clinic.deliver('a.csv', HEADER + ANN + BEN + BAD)
+  expect((await clinic.run()).code).toBe(1)
+  const before = await clinic.stored()
+  const to = await emptySchema()
+  const refused = await workplace.waybill('ledger', 'copy', '--to', 'postgres://db.example/x?sslmode=disable')
+  expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('without TLS') })
+  const copied = await workplace.waybill('ledger', 'copy', '--to', to, '--json')
+  expect(JSON.parse(copied.out), copied.err).toMatchObject({ rows: expect.any(Number) })
+  expect(await clinic.run()).toMatchObject({ code: 2, err: expect.stringContaining('error ledger-moved') })
+  expect((await workplace.waybill('doctor')).out).toContain('the ledger was moved to postgres://127.0.0.1')
+  workplace.environment['WAYBILL_LEDGER'] = to
+  await clinic.deliver('b.csv', HEADER + BEN + ANN)
+  expect((await clinic.run()).out).toContain('"state":"finished"')
+  expect(await clinic.stored()).toEqual(before)
+  expect((await workplace.waybill('doctor')).code).toBe(0)
 })
 
 test('a database that is away ends a run before anything is sent, and no password is shown', async () => {

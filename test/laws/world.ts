@@ -42,6 +42,8 @@ export interface Way {
   /** Seed of the order in which the gateway answers requests that are in flight together; undefined: as they come. */
   readonly order?: number
   readonly stop?: Stop
+  /** In place of the ledger that is opened. */
+  readonly withLedger?: (ledger: Ledger) => Ledger
 }
 
 export interface Ended {
@@ -77,14 +79,15 @@ submit: { concurrency: 4, batch: { records: 12 }, readLag: 100ms, patience: 5m }
 /** The same everywhere, so that the same export has the same ids. */
 const KEY = 'a key of the drawn exports, the same in every home'
 
-export async function openWorld(): Promise<World> {
+/** @param settings further lines of the job */
+export async function openWorld(settings = ''): Promise<World> {
   const store = await startReferenceStore()
   const folder = await temporaryFolder()
   const at = (...path: string[]): string => join(folder, ...path)
   await Promise.all(['inbox', 'jobs', 'mappings'].map((name) => mkdir(at(name))))
   await cp(join(PROJECT, 'mappings/catalog'), at('mappings/catalog'), { recursive: true })
   await writeFile(at('mappings/drawn.yaml'), MAPPING)
-  await writeFile(at('jobs/drawn.yaml'), JOB)
+  await writeFile(at('jobs/drawn.yaml'), JOB + settings)
   let faultOf: (request: Passing) => Fault | Promise<Fault> = () => PASS
   const proxy = await startFaultProxy(store.url, (request) => faultOf(request))
   const environment = {
@@ -115,7 +118,7 @@ export async function openWorld(): Promise<World> {
       fates.clear()
       strangers.clear()
     },
-    async waybill(args, { chunkRows, order, stop } = {}) {
+    async waybill(args, { chunkRows, order, stop, withLedger = (ledger: Ledger) => ledger } = {}) {
       const life = createLife(stop)
       const sluice = order === undefined ? undefined : createSluice(order)
       faultOf = async (request) => {
@@ -141,7 +144,7 @@ export async function openWorld(): Promise<World> {
           clock = Math.max(clock, until)
           await life.goesOn()
         },
-        openLedger: async (...given) => life.bound(await context.openLedger(...given)),
+        openLedger: async (...given) => life.bound(withLedger(await context.openLedger(...given))),
         async connectGateway(...given) {
           const connection = await context.connectGateway(...given)
           return { ...connection, gateway: boundTo(connection.gateway, life.perform) }

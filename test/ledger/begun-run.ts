@@ -1,5 +1,6 @@
 /** Runs, exports and chunks of a ledger, as tests begin and settle them. */
 import { onTestFinished } from 'vitest'
+import { LEASE_MS } from '../../src/ledger/concerns.ts'
 import {
   type ChunkSettlement,
   type ExportStart,
@@ -9,7 +10,6 @@ import {
   type RunStart,
 } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
-import { LEASE_MS } from '../../src/run/lease.ts'
 
 /** In memory, and closed after the test. */
 export async function passingLedger(): Promise<Ledger> {

@@ -30,10 +30,12 @@ const rowKey = fc
   .map(([first, middle, last]) => `${first}${'0'.repeat(7)}${middle}${last.repeat(16)}`)
 const word = fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })
 const record = anySlot(fc.constantFrom('00000000', '0a0b0c0d', 'ffffffff'), word)
-const row: fc.Arbitrary<DeliveredRow> = fc.record({
-  rowKey,
-  records: fc.array(record, { maxLength: 5 }),
-})
+const count = fc.constantFrom(0, 1, 127, 128)
+const print = fc.record({ first: word, last: word, biometrics: count, conditions: count })
+const row: fc.Arbitrary<DeliveredRow> = fc.record(
+  { rowKey, records: fc.array(record, { maxLength: 5 }), print },
+  { requiredKeys: ['rowKey', 'records'] },
+)
 const hash = (text: string): string => createHash('md5').update(text).digest('hex')
 
 describe('packs', () => {
@@ -56,8 +58,11 @@ describe('packs', () => {
     fc.assert(
       fc.property(fc.array(row, { maxLength: 40 }), (rows) => {
         expect(unpacked(rows)).toEqual(rows)
-        const byPlace = packRows(rows).flatMap(({ bytes, offsets }) => offsets.map(readPack(bytes).rowAt))
+        const packs = packRows(rows)
+        const byPlace = packs.flatMap(({ bytes, offsets }) => offsets.map(readPack(bytes).rowAt))
         expect(byPlace).toEqual(rows)
+        const prints = packs.flatMap(({ bytes, offsets }) => offsets.map(readPack(bytes).printAt))
+        expect(prints).toEqual(rows.map((one) => one.print))
       }),
     )
   })
@@ -67,6 +72,24 @@ describe('packs', () => {
     expect(unpacked(rows)).toEqual(rows)
   })
 
+  it('are read without prints where they were written before prints', () => {
+    const rows = [long(2), long(13)]
+    const [{ bytes, offsets } = expect.fail()] = packRows(rows)
+    // The former form begins with the number of words, and has no byte behind a key.
+    const form = Buffer.from(bytes)
+    const begin =
+      form.length - rows.reduce((sum, { records }) => sum + 16 + 1 + 1 + 1 + 1 + 2 + 8 * records.length, 0)
+    const former = Buffer.concat([
+      form.subarray(1, begin),
+      ...offsets.map((offset, at) => {
+        const [from, to] = [begin + offset, begin + (offsets[at + 1] ?? form.length - begin)]
+        return Buffer.concat([form.subarray(from, from + 16), form.subarray(from + 17, to)])
+      }),
+    ])
+    expect(readPack(former).rows()).toEqual(rows.map((row, at) => ({ row, offset: (offsets[at] ?? 0) - at })))
+    expect(readPack(former).printAt(0)).toBeUndefined()
+  })
+
   it('are of a bounded size, with offsets that two bytes hold', () => {
     const packs = packRows(Array.from({ length: 3_000 }, () => long(13)))
     expect(packs.length).toBeGreaterThan(10)
@@ -74,9 +97,9 @@ describe('packs', () => {
       expect(bytes.length).toBeLessThanOrEqual(4 * 4_092 + 489 - 20)
       expect(Math.max(...offsets)).toBeLessThan(2 ** 16)
     }
-    // 16 bytes of key, 1 of the row, 1 without a time of issue, 8 of each record, 3 of their words; and of each pack the words.
+    // 16 bytes of key, 1 without a print, 1 of the row, 1 without a time of issue, 8 of each record, 3 of their words; and of each pack the words.
     expect(packs.reduce((sum, { bytes }) => sum + bytes.length, 0) / 3_000).toBeLessThan(
-      16 + 1 + 1 + 13 * 8 + 3 + 2,
+      16 + 1 + 1 + 1 + 13 * 8 + 3 + 2,
     )
     // What is too little for one more row is left of the pages.
     for (const { bytes } of packs.slice(0, -1)) expect(4 * 4_092 + 489 - bytes.length).toBeLessThan(200)

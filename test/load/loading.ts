@@ -316,6 +316,8 @@ export async function startLoading(options: LoadingOptions = {}) {
 export const SPEAKS = {
   ...{ arrival: 1, isAgain: false, isBackfill: false, isRenewed: false, isTakenUp: false },
   orders: new Map(),
+  hashOf: IDENTITY.cellsUnder('mapping'),
+  isRecognised: false,
 }
 
 export const BIOMETRICS = '/health-profile/biometrics/bulk'

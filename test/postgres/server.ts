@@ -20,7 +20,7 @@ declare module 'vitest' {
 }
 
 /** A server does not run as root: `nobody`. */
-const NOBODY = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
+export const NOBODY = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
 const DEBIAN = '/usr/lib/postgresql'
 const STARTING_MS = 60_000
 
@@ -52,8 +52,12 @@ export interface Server {
 
 const Ready = z.object({ port: z.number(), pid: z.number() })
 
-/** Starts a server with its files in the folder. @returns once the server answers */
-export async function startServer(folder: string): Promise<Server> {
+/**
+ * Starts a server with its files in the folder.
+ * @param more settings like `ssl=on`
+ * @returns once the server answers
+ */
+export async function startServer(folder: string, more: readonly string[] = []): Promise<Server> {
   const data = join(folder, 'data')
   const { initdb, postgres } = await programs()
   if (!existsSync(data)) {
@@ -81,7 +85,13 @@ export async function startServer(folder: string): Promise<Server> {
     expect(made.status, made.stderr).toBe(0)
   }
   const port = await freePort()
-  const settings = ['fsync=off', 'listen_addresses=127.0.0.1', 'max_connections=200', 'shared_buffers=64MB']
+  const settings = [
+    'fsync=off',
+    'listen_addresses=127.0.0.1',
+    'max_connections=200',
+    'shared_buffers=64MB',
+    ...more,
+  ]
   const server = spawn(
     postgres,
     ['-D', data, '-p', `${port}`, '-k', '', ...settings.flatMap((one) => ['-c', one])],

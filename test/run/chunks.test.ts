@@ -1,8 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { countChunk } from '../../src/model/balance.ts'
 import { RequestEntry } from '../../src/model/entry.ts'
-import type { CsvRow } from '../../src/model/row.ts'
+import type { CsvRow, Row } from '../../src/model/row.ts'
 import {
   CHUNK_SIZE,
   type Chunk,
@@ -69,6 +70,35 @@ it('closes with the row that brings it to so many rows or records', async () => 
   expect(wide.length).toBe(Math.ceil((rows * 40 * 6) / 7 / records))
   for (const chunk of wide.slice(0, -1)) expect(chunk.entries.length).toBeGreaterThanOrEqual(records)
   for (const chunk of wide) expect(chunk.entries.length).toBeLessThan(records + 40)
+})
+
+it.each([
+  ['makes no records of rows that are recognised', 'a-known b', 9, [2]],
+  ['makes those of a person with another row before', 'a a-known b-known', 9, [1, 2]],
+  ['makes those of a person with another row behind', 'a-known b-known a', 9, [1, 3]],
+  ['makes those of a person with another row in a chunk before', 'a b-known a-known', 1, [1, 3]],
+  ['makes all of a chunk that was begun before', 'a-known b-known c-known', 2, [1, 2], new Map([[1, 2]])],
+])('%s: %s', async (_what, written, size, made, cutBefore = new Map()) => {
+  const people = written.split(' ').map((one) => one.split('-'))
+  const rowOf = ({ row }: { row: number }) => ({ person: people[row - 1]?.[0] ?? '', row })
+  const mapper = (row: Row) => mappedRow([biometric()], rowOf(row))
+  const known = {
+    find: async (rows: readonly Row[]) =>
+      rows.map((row) =>
+        people[row.row - 1]?.[1] === 'known'
+          ? { ...mappedRow([], rowOf(row)), known: { biometrics: 1, conditions: 0 } }
+          : undefined,
+      ),
+  }
+  const range = { number: 1, skip: 0, limit: Number.POSITIVE_INFINITY, rows: size, cutBefore }
+  const blocks = inBlocks(rowsOf(people.length), 2)
+  const chunks: Chunk[] = []
+  for await (const chunk of cutChunks(blocks, mapper, IDENTITY, EXPORT_ID, range, known)) chunks.push(chunk)
+  expect(chunks.flatMap(({ entries }) => entries.map(({ row }) => row.row))).toEqual(made)
+  const counts = chunks.map(({ rows }) => countChunk(rows, [], 0).records.biometric)
+  const sum = (of: 'made' | 'unchanged' | 'pending') => counts.reduce((all, one) => all + one[of], 0)
+  const recognised = people.length - made.length
+  expect([sum('made'), sum('unchanged'), sum('pending')]).toEqual([people.length, recognised, made.length])
 })
 
 it('gives the same rest when it goes on behind a settled chunk', async () => {

@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { LEASE_MS } from '../../src/ledger/concerns.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { createRunEvents } from '../../src/run/events.ts'
-import { createGiveWay, type HeldJob, holdJob, LEASE_MS, type Pausing } from '../../src/run/lease.ts'
+import { createGiveWay, type HeldJob, holdJob, type Pausing } from '../../src/run/lease.ts'
 import { createMovedClock } from '../schedule/moved-clock.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 

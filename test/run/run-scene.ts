@@ -69,6 +69,7 @@ export async function openRunScene(gateway = 'http://127.0.0.1:9') {
       { records: 'send', job, id, resumed, exports, limit: Number.POSITIVE_INFINITY },
       {
         ...{ ledger, gateway: client(gateway), gatewayName: gateway, identity: IDENTITY, folders, home },
+        version: '0.1.0',
         ...{ minFree: 0, sources: {}, events: createRunEvents((event) => void told.push(event)) },
         ...{ now: clock.now, random: () => 0, sleep, newRunId: () => 'new', owner: 'here:1' },
         ...{ isDead: () => true, interrupt: never, arrival },

@@ -32,6 +32,7 @@ async function openRun() {
   const append = (name: string) => openAppended(home, join(home, name), 0, runLedger.assertHeld)
   const stages: RunStages = {
     ...{ home, ledger, runLedger, load: context, collecting: undefined, identity: IDENTITY },
+    version: '0.1.0',
     ...{ receipts: append('receipts'), rejectsFolder: home, events: createRunEvents() },
     ...{ stopWhen: createStopWhen(undefined), now: () => clock.now, startedAt: 0, stop: () => {} },
     ...{ limit: Infinity, origin: undefined, isBackfill: false, turn: async () => {} },

@@ -1,8 +1,8 @@
 /** Parts of a summary that come from later runs, and from the traces of a process. */
 import { expect, test } from 'vitest'
+import { LEASE_MS } from '../../src/ledger/concerns.ts'
 import { type ExportStart, type Ledger, noTallies } from '../../src/ledger/ledger.ts'
 import { byKind, noCounts } from '../../src/model/balance.ts'
-import { LEASE_MS } from '../../src/run/lease.ts'
 import { exitOf } from '../../src/story/balance.ts'
 import { activityOf, cameAnew, readSince, summarise } from '../../src/story/facts.ts'
 import type { RunSummary } from '../../src/story/run-story.ts'

@@ -101,3 +101,28 @@ test('what is set in the environment wins over the .env file', async () => {
   // A program that opens Waybill gives all of its settings itself.
   expect(examineSettings({}, folder, 'ignored').settings.home).toBe(join(folder, '.waybill'))
 })
+
+const CHOICES = 'the parameters are: options, sslmode, sslrootcert, sslcert, sslkey'
+test.each([
+  ['postgres://waybill@db.example/waybill', undefined],
+  ['postgres://waybill@db.example/waybill?sslmode=verify-full&sslrootcert=ca.pem', undefined],
+  ['postgres://waybill@127.0.0.1/waybill?sslmode=disable', undefined],
+  ['postgres://waybill@[::1]:5433/waybill?options=-c%20search_path%3Dwaybill', undefined],
+  ['postgres://waybill@db.example/waybill?sslmode=disable', 'reaches another machine without TLS'],
+  ['postgres://waybill@db.example/waybill?sslmode=require', 'has the sslmode require'],
+  ['postgres://waybill@db.example/waybill?sslmode=no-verify', 'has the sslmode no-verify'],
+  ['postgres://waybill@db.example/waybill?ssl=0', `has ssl; ${CHOICES}`],
+  ['postgres://waybill@localhost/waybill?host=db.example', `has host; ${CHOICES}`],
+  ['postgres://waybill:s3cret@db.example/waybill', 'has a password'],
+  ['https://db.example/waybill', 'is no address of PostgreSQL'],
+])('a ledger at %s: %s', (WAYBILL_LEDGER, said) => {
+  const { findings } = read({ WAYBILL_LEDGER })
+  expect(findings).toEqual(said === undefined ? [] : [expect.stringContaining(said)])
+  expect(findings.join()).not.toContain('s3cret')
+})
+
+test('a ledger on another machine does without TLS only by a setting of its own', () => {
+  const given = { WAYBILL_LEDGER: 'postgres://waybill@db.example/waybill?sslmode=disable' }
+  expect(read({ ...given, WAYBILL_LEDGER_UNENCRYPTED: 'false' }).findings).toHaveLength(1)
+  expect(read({ ...given, WAYBILL_LEDGER_UNENCRYPTED: 'true' }).findings).toEqual([])
+})

@@ -31,12 +31,16 @@ const CONNECT_TIMEOUT_MS = 10_000
 /** A process that is halted within a transaction holds its locks no longer than this. */
 const IDLE_IN_TRANSACTION_MS = 15_000
 
+/** Silence after which a job goes to another machine. */
+const SHARED_LEASE_MS = 20_000
+
 export const POSTGRES: Dialect = {
   hashes: `select decode(value, 'hex') as hash from json_array_elements_text(cast(? as json)) as given(value)`,
   words: 'select value as word from json_array_elements_text(cast(? as json)) as given(value)',
   hex: (column) => `encode(${column}, 'hex')`,
   forShare: ' for share',
   forUpdate: ' for update',
+  leaseMs: SHARED_LEASE_MS,
   clock: 'cast(extract(epoch from clock_timestamp()) * 1000 as bigint)',
 }
 
@@ -55,21 +59,10 @@ export interface PostgresLedgerDatabase extends LedgerDatabase {
 }
 
 /** @param dialect differs from `POSTGRES` only where a test hands the clock in */
-export function openPostgres({ url, password }: PostgresAddress, dialect: Dialect): PostgresLedgerDatabase {
-  const where = shownAddress(url)
+export function openPostgres(address: PostgresAddress, dialect: Dialect): PostgresLedgerDatabase {
+  const where = shownAddress(address.url)
   const asLedgerError = (error: unknown): unknown => ledgerError(where, error)
-  const pool = new pg.Pool({
-    connectionString: url,
-    ...(password === undefined ? {} : { password }),
-    ...(isThisMachine(url) || /[?&]sslmode=/.test(url) ? {} : { ssl: true }),
-    max: CONNECTIONS,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
-    application_name: 'waybill',
-    types: { getTypeParser },
-  })
-  // An idle connection that the server has ended: the next statement opens another.
-  pool.on('error', () => {})
+  const pool = poolOf(address)
   const kysely = new Kysely<LedgerTables>({
     dialect: new LedgerDialect({ pool }, asLedgerError),
     plugins: [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })],
@@ -104,6 +97,23 @@ export function openPostgres({ url, password }: PostgresAddress, dialect: Dialec
       }),
     close: () => kysely.destroy(),
   }
+}
+
+/** Connections, each by TLS if a network lies in between. */
+export function poolOf({ url, password }: PostgresAddress): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    ...(password === undefined ? {} : { password }),
+    ...(isThisMachine(url) || /[?&]sslmode=/.test(url) ? {} : { ssl: true }),
+    max: CONNECTIONS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    application_name: 'waybill',
+    types: { getTypeParser },
+  })
+  // An idle connection that the server has ended: the next statement opens another.
+  pool.on('error', () => {})
+  return pool
 }
 
 /** Lock of all writes of a ledger that read first and write later, as `begin immediate` of SQLite. */
@@ -201,7 +211,7 @@ const REMEDY =
   'Check that the database server runs and can be reached, and that WAYBILL_LEDGER names a database and a role that may use it. Nothing is sent without the ledger.'
 
 /** @param error of a statement, or of opening a connection */
-function ledgerError(where: string, error: unknown): unknown {
+export function ledgerError(where: string, error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   // Class 42: a statement of ours is wrong. 42501: the role lacks a right.
   if (error instanceof pg.DatabaseError && code.startsWith('42') && code !== '42501') return error
@@ -232,12 +242,19 @@ export const POSTGRES_SHAPE: readonly string[] = [
   `create unlogged table server_start (place text not null)`,
 ]
 
+/** Tables with the columns of the file. */
+export const COPIED_TABLES: readonly string[] = SHAPE.filter((text) => !OF_SEGMENTS.test(text)).flatMap(
+  (text) => /^create table (\w+)/.exec(text)?.[1] ?? [],
+)
+
 export const POSTGRES_MIGRATIONS: Readonly<Record<string, Migration>> = {
   '2026-12-schedule': {
     async up(db: Kysely<unknown>) {
       for (const statement of POSTGRES_SHAPE) await sql.raw(statement).execute(db)
     },
   },
+  // Packs of delivered rows may have prints, which an earlier program would not understand.
+  '2026-12-prints': { up: async () => {} },
 }
 
 /** Place of planned batches (`ProcessTable.place`): another one after each recovery of the server from a crash. */

@@ -1,23 +1,20 @@
 /** Store of delivered rows: a plain table, as PostgreSQL keeps an index small enough while it grows. */
+import type { RowPrint } from '../../model/ids.ts'
 import { packRows, readPack } from '../delivered-rows.ts'
-import type { KeptSlot } from '../left-records.ts'
+import type { DeliveredRow, KeptSlot } from '../left-records.ts'
 import { damagedLedger } from '../packed-records.ts'
 import type { DeliveredStore } from '../sqlite/delivered-store.ts'
 import type { Statements } from '../sqlite/exclusive.ts'
 
 export const plainDeliveredOf = (statements: Statements): DeliveredStore => ({
   async read(jobId, rowKeys) {
-    const found = new Map<string, readonly KeptSlot[]>()
-    if (rowKeys.length === 0) return found
-    const rows = await statements.all(
-      'select records from delivered where job_id = ? and row_key = any(cast(? as bytea[]))',
-      jobId,
-      rowKeys.map((key) => Buffer.from(key, 'hex')),
-    )
-    for (const { records } of rows) {
-      if (!(records instanceof Uint8Array)) throw damagedLedger(new Error('a delivered row is no bytes'))
-      for (const { row } of readPack(records).rows()) found.set(row.rowKey, row.records)
-    }
+    const rows = await rowsWith(statements, jobId, rowKeys)
+    return new Map<string, readonly KeptSlot[]>(rows.map(({ rowKey, records }) => [rowKey, records]))
+  },
+  async prints(jobId, rowKeys) {
+    const found = new Map<string, RowPrint>()
+    for (const { rowKey, print } of await rowsWith(statements, jobId, rowKeys))
+      if (print !== undefined) found.set(rowKey, print)
     return found
   },
   async save(jobId, rows, writing) {
@@ -37,3 +34,22 @@ export const plainDeliveredOf = (statements: Statements): DeliveredStore => ({
   upkeep: () => [],
   keepUp: () => {},
 })
+
+async function rowsWith(
+  statements: Statements,
+  jobId: number,
+  rowKeys: readonly string[],
+): Promise<DeliveredRow[]> {
+  if (rowKeys.length === 0) return []
+  const packs = await statements.all(
+    'select records from delivered where job_id = ? and row_key = any(cast(? as bytea[]))',
+    jobId,
+    rowKeys.map((key) => Buffer.from(key, 'hex')),
+  )
+  return packs.flatMap(({ records }) => {
+    if (!(records instanceof Uint8Array)) throw damagedLedger(new Error('a delivered row is no bytes'))
+    return readPack(records)
+      .rows()
+      .map(({ row }) => row)
+  })
+}

@@ -5,7 +5,8 @@ import type { Ledger } from '../ledger.ts'
 import { type AccountIdCipher, NO_ACCOUNT_IDS } from '../sealed-ids.ts'
 import { assembleLedger } from '../sqlite/assemble.ts'
 import type { Dialect } from '../sqlite/dialect.ts'
-import { migrate, type OnNewLedger } from '../sqlite/migrate.ts'
+import type { Writer } from '../sqlite/exclusive.ts'
+import { assertKnown, BEING_COPIED, migrate, type OnNewLedger } from '../sqlite/migrate.ts'
 import {
   ALONE,
   openPostgres,
@@ -54,18 +55,29 @@ export async function openPostgresLedger(
 const prepare = ({ db, where }: PostgresLedgerDatabase, onNew: OnNewLedger | undefined): Promise<string> =>
   db.transaction().execute(async (writer) => {
     await sql.raw(ALONE).execute(writer)
-    const { rows } = await sql<{ schema: string | null; made: boolean }>`select current_schema() as schema,
-      to_regclass(quote_ident(current_schema()) || '.kysely_migration') is not null as made`.execute(writer)
-    const [{ schema, made } = { schema: null, made: false }] = rows
-    if (schema === null)
-      throw new WaybillError('ledger-unusable', `the ledger ${where} has no schema that the role may use`, {
-        remedy: 'Create a schema for the role, or grant usage and create on one in its search path.',
-      })
-    const known = writer.withTables<{ kysely_migration: { name: string } }>().selectFrom('kysely_migration')
-    const applied = made ? (await known.select('name').execute()).map(({ name }) => name) : []
-    await migrate(writer, { migrations: POSTGRES_MIGRATIONS, applied, where, schema, onNew })
+    assertKnown(POSTGRES_MIGRATIONS, await makeTables(writer, where, onNew), where)
     return placeOf(writer)
   })
+
+/** Makes the tables, unless a copy has begun to fill them. @returns names of the migrations that the database has */
+export async function makeTables(
+  writer: Writer,
+  where: string,
+  onNew?: OnNewLedger,
+): Promise<readonly string[]> {
+  const { rows } = await sql<{ schema: string | null; made: boolean }>`select current_schema() as schema,
+    to_regclass(quote_ident(current_schema()) || '.kysely_migration') is not null as made`.execute(writer)
+  const [{ schema, made } = { schema: null, made: false }] = rows
+  if (schema === null)
+    throw new WaybillError('ledger-unusable', `the ledger ${where} has no schema that the role may use`, {
+      remedy: 'Create a schema for the role, or grant usage and create on one in its search path.',
+    })
+  const known = writer.withTables<{ kysely_migration: { name: string } }>().selectFrom('kysely_migration')
+  const applied = made ? (await known.select('name').execute()).map(({ name }) => name) : []
+  if (applied.some((name) => name.startsWith(BEING_COPIED))) return applied
+  await migrate(writer, { migrations: POSTGRES_MIGRATIONS, applied, where, schema, onNew })
+  return Object.keys(POSTGRES_MIGRATIONS)
+}
 
 /** Writes the tables with account ids anew. The log of the server still has the old bytes until the server has removed it. */
 async function scrubAccounts({ db }: PostgresLedgerDatabase): Promise<boolean> {

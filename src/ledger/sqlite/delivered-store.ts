@@ -1,4 +1,5 @@
 /** Store of delivered rows, as the ledger uses a driver's. */
+import type { RowPrint } from '../../model/ids.ts'
 import type { DeliveredRow, KeptSlot } from '../left-records.ts'
 import type { MaybePromise, Statements } from './exclusive.ts'
 
@@ -11,6 +12,8 @@ export type Upkeep =
 export interface DeliveredStore {
   /** Slots by row key, for keys with slots, oldest first. Call outside of a transaction. */
   read(jobId: number, rowKeys: readonly string[]): MaybePromise<Map<string, readonly KeptSlot[]>>
+  /** Prints by row key, for keys with a print. Call outside of a transaction. */
+  prints(jobId: number, rowKeys: readonly string[]): MaybePromise<Map<string, RowPrint>>
   /** Replaces the slots of these row keys, in the transaction of the statements. */
   save(jobId: number, rows: readonly DeliveredRow[], statements: Statements): MaybePromise<void>
   /** Upkeep that is due: one piece of each kind and level. */

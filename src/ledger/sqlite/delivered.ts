@@ -4,6 +4,7 @@
  * level, piece by piece, each piece in its own transaction. If several segments hold a key, the newest counts. Reads see a segment only when the
  * merge is complete, and the merged segments until then: a process may be killed between any two pieces.
  */
+import type { RowPrint } from '../../model/ids.ts'
 import {
   blocksOf,
   entriesOf,
@@ -17,6 +18,7 @@ import {
   mergeEntries,
   type NextBlock,
   offsetOf,
+  type PackReader,
   type Place,
   packOf,
   packRows,
@@ -55,6 +57,8 @@ const bitsOf = (level: number): number => (level < 3 ? 16 : 12)
 interface Delivered extends DeliveredStore {
   /** Slots by row key, for keys with slots, oldest first. Call outside of a transaction: the read begins a transaction. */
   read(jobId: number, rowKeys: readonly string[]): Map<string, readonly KeptSlot[]>
+  /** Prints by row key, for keys with a print. Begins a transaction, as `read`. */
+  prints(jobId: number, rowKeys: readonly string[]): Map<string, RowPrint>
   save(jobId: number, rows: readonly DeliveredRow[]): void
   upkeep(jobId: number): Upkeep[]
   /**
@@ -138,20 +142,31 @@ export function deliveredOf(statements: SyncStatements, pace = PACE): Delivered 
       ...[segment, key],
     )[0]
 
-  function readRows(places: Float64Array): Map<string, readonly KeptSlot[]> {
-    const found = new Map<string, readonly KeptSlot[]>()
-    const inOrder = places.filter((place) => place !== -1).sort()
-    let pack = -1
-    let reader: ReturnType<typeof readPack> | undefined
-    for (const place of inOrder) {
-      if (reader === undefined || packOf(place) !== pack) {
-        pack = packOf(place)
-        reader = readPack(packWith(pack))
+  /** Finds the rows of the keys. A single snapshot, as another process may merge meanwhile. */
+  function lookUp(
+    jobId: number,
+    rowKeys: readonly string[],
+    take: (reader: PackReader, offset: number, rowKey: string) => void,
+  ): void {
+    statements.run('begin deferred')
+    try {
+      const keys = sortKeys(rowKeys)
+      const places = find(jobId, keys, true)
+      const found = Array.from(places.keys()).filter((rank) => places[rank] !== -1)
+      found.sort((a, b) => (places[a] ?? 0) - (places[b] ?? 0))
+      let pack = -1
+      let reader: PackReader | undefined
+      for (const rank of found) {
+        const place = places[rank] ?? 0
+        if (reader === undefined || packOf(place) !== pack) {
+          pack = packOf(place)
+          reader = readPack(packWith(pack))
+        }
+        take(reader, offsetOf(place), rowKeys[keys.from[rank] ?? 0] ?? '')
       }
-      const { rowKey, records } = reader.rowAt(offsetOf(place))
-      found.set(rowKey, records)
+    } finally {
+      statements.run('commit')
     }
-    return found
   }
 
   function packWith(id: number): Uint8Array {
@@ -289,13 +304,17 @@ export function deliveredOf(statements: SyncStatements, pace = PACE): Delivered 
 
   return {
     read(jobId, rowKeys) {
-      // A single snapshot: another process may merge meanwhile.
-      statements.run('begin deferred')
-      try {
-        return readRows(find(jobId, sortKeys(rowKeys), true))
-      } finally {
-        statements.run('commit')
-      }
+      const found = new Map<string, readonly KeptSlot[]>()
+      lookUp(jobId, rowKeys, (reader, offset, rowKey) => found.set(rowKey, reader.rowAt(offset).records))
+      return found
+    },
+    prints(jobId, rowKeys) {
+      const found = new Map<string, RowPrint>()
+      lookUp(jobId, rowKeys, (reader, offset, rowKey) => {
+        const print = reader.printAt(offset)
+        if (print !== undefined) found.set(rowKey, print)
+      })
+      return found
     },
     save(jobId, rows) {
       if (rows.length === 0) return

@@ -1,5 +1,6 @@
 /** Differences between the databases of the ledger, as far as the statements of both are the same. */
 import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { LEASE_MS } from '../concerns.ts'
 import type { LedgerTables } from '../tables.ts'
 
 export interface Dialect {
@@ -12,6 +13,8 @@ export interface Dialect {
   /** Locks of a row that a transaction has read, for databases with several writers at a time. */
   readonly forShare: '' | ' for share'
   readonly forUpdate: '' | ' for update'
+  /** Time of a lease without a renewal. */
+  readonly leaseMs: number
   /** Clock by which leases expire: an expression in milliseconds since the epoch; undefined: the clock of the caller. */
   readonly clock: string | undefined
 }
@@ -22,6 +25,7 @@ export const SQLITE: Dialect = {
   hex: (column) => `lower(hex(${column}))`,
   forShare: '',
   forUpdate: '',
+  leaseMs: LEASE_MS,
   clock: undefined,
 }
 

@@ -12,6 +12,7 @@ import { type Dialect, leaseTime } from './dialect.ts'
 import type { Exclusive, Statements, Writer } from './exclusive.ts'
 
 export const leasesOf = ({ db, dialect, write }: Exclusive): Leases => ({
+  lastsMs: dialect.leaseMs,
   acquire: ({ jobId, runId, owner, now: asked, ttlMs, givesWay = false }, isDead) =>
     write(async (writer, statements) => {
       const now = await leaseTime(writer, dialect, asked)

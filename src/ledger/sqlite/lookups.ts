@@ -14,9 +14,10 @@ const KEYS_AT_ONCE = 1000
 
 export const slotsOf = (
   { db, dialect, readHot }: Exclusive,
-  delivered: Pick<DeliveredStore, 'read'>,
+  delivered: Pick<DeliveredStore, 'read' | 'prints'>,
 ): Slots => ({
   delivered: (jobId, rowKeys) => readHot(() => delivered.read(jobId, rowKeys)),
+  prints: (jobId, rowKeys) => readHot(() => delivered.prints(jobId, rowKeys)),
   async held(jobId, rowKeys) {
     const found = new Map<string, HeldDoubt[]>()
     const ofJob = db.selectFrom('held').where('job_id', '=', jobId)

@@ -1,8 +1,7 @@
 /** Brings the tables of a ledger to the shape of this program. */
-import type { Transaction } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import { WaybillError } from '../../model/errors.ts'
-import type { LedgerTables } from '../tables.ts'
+import type { Writer } from './exclusive.ts'
 
 /**
  * Asks about earlier deliveries when a new ledger is made. @returns the time up to which more was sent than the new ledger knows, in milliseconds
@@ -21,7 +20,11 @@ interface Migrating {
   readonly onNew: OnNewLedger | undefined
 }
 
-/** @throws WaybillError `ledger-newer`, `ledger-older` (from before the first release: hashes were made in another way) */
+/** Beginnings of names among the migrations: a file that was moved to PostgreSQL, and a database that a file is being copied to. */
+export const MOVED = 'moved '
+export const BEING_COPIED = 'being copied '
+
+/** @throws WaybillError `ledger-moved`, `copy-unfinished`, `ledger-newer`, `ledger-older` (from before the first release: hashes were made in another way) */
 export function assertKnown(
   migrations: Migrating['migrations'],
   applied: readonly string[],
@@ -29,6 +32,13 @@ export function assertKnown(
 ): void {
   const unknown = applied.filter((name) => migrations[name] === undefined)
   if (unknown.length === 0) return
+  const moved = unknown.find((name) => name.startsWith(MOVED))
+  if (moved !== undefined)
+    throw new WaybillError('ledger-moved', `the ledger ${where} was moved to ${movedTo(moved)}`, {
+      place: { file: where },
+    })
+  if (unknown.some((name) => name.startsWith(BEING_COPIED)))
+    throw new WaybillError('copy-unfinished', `the ledger ${where} is an unfinished copy of a file`)
   const [oldest = ''] = Object.keys(migrations)
   const isOlder = unknown.every((name) => name < oldest)
   const words = isOlder
@@ -41,9 +51,12 @@ export function assertKnown(
   )
 }
 
+/** Address, as the file has it. */
+export const movedTo = (name: string): string => name.slice(MOVED.length).split(' ')[1] ?? 'a database'
+
 /** @throws WaybillError as `assertKnown` */
 export async function migrate(
-  writer: Transaction<LedgerTables>,
+  writer: Writer,
   { migrations, applied, where, schema, onNew }: Migrating,
 ): Promise<void> {
   assertKnown(migrations, applied, where)

@@ -85,6 +85,28 @@ export function slotsSuite(open: OpenLedger): void {
       expect(await ledger.slots.delivered(jobId, [])).toEqual(new Map())
     })
 
+    it('keeps the print of a row until something else is delivered under its key', async () => {
+      const { run, exportRow, chunkSettled } = await openChunk()
+      const print = (first: number) => ({ first, last: -first, biometrics: 12, conditions: 1 })
+      const delivered = [1, 2, 3].map((at) => ({ rowKey: rowKey(at), records: [said(at)], print: print(at) }))
+      await run.settleChunk(chunkSettled({ delivered }))
+      await run.openChunk(exportRow, chunk(2))
+      const later = [
+        { rowKey: rowKey(1), records: [said(7)] },
+        { rowKey: rowKey(2), records: [said(2)], print: print(9) },
+      ]
+      await run.settleChunk(chunkSettled({ chunk: 2, delivered: later }))
+      const keys = [1, 2, 3, 4].map(rowKey)
+      const found = new Map([
+        [rowKey(2), print(9)],
+        [rowKey(3), print(3)],
+      ])
+      expect(await ledger.slots.prints(jobId, keys)).toEqual(found)
+      ledger = await scene.reopen()
+      expect(await ledger.slots.prints(jobId, keys)).toEqual(found)
+      expect(await ledger.slots.prints(jobId, [])).toEqual(new Map())
+    })
+
     it('replaces what was delivered under a key, and keeps the first account id', async () => {
       const { run, exportRow, chunkSettled } = await openChunk()
       await run.settleChunk(chunkSettled())

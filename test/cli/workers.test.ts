@@ -1,0 +1,140 @@
+import type { ChildProcess } from 'node:child_process'
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import { generateSamples } from '../../samples/generate.ts'
+import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
+import { asAdmin, emptySchema } from '../postgres/server.ts'
+import { ANN, BEN, GOOD, HEADER, openClinic } from './clinic.ts'
+import { createWorkplace, ended, summaryOf, type Workplace } from './command-line.ts'
+import { gatewaySettings, startReferenceStore } from './reference-store.ts'
+
+const TAKEN_OVER_MS = 30_000
+const BIOMETRICS = 'POST /health-profile/biometrics/bulk'
+
+function startWorker({ start }: Workplace, ...options: string[]) {
+  const worker = start('worker', ...options)
+  const over = ended(worker)
+  onTestFinished(async () => {
+    worker.kill('SIGKILL')
+    await over
+  })
+  return { worker, over }
+}
+
+/** Everything that the queue has stored, as text. */
+async function queueOf(url: string): Promise<string> {
+  const client = new pg.Client(url)
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ name: string }>(
+      `select quote_ident(schemaname) || '.' || quote_ident(tablename) as name from pg_tables
+        where schemaname = current_schema() || '_queue'`,
+    )
+    const tables = await Promise.all(rows.map(({ name }) => client.query(`select * from ${name}`)))
+    return JSON.stringify(tables.map((table) => table.rows))
+  } finally {
+    await client.end()
+  }
+}
+
+test('a worker runs the job with the summary and exit code of a run, and the queue has no health data', async () => {
+  const WAYBILL_LEDGER = await emptySchema()
+  const clinic = await openClinic({ environment: { WAYBILL_LEDGER, WAYBILL_RUN_BY: 'workers' } })
+  const { worker, over } = startWorker(clinic.workplace, '--concurrency', '2')
+  await clinic.deliver('a.csv', `${HEADER}${ANN}${BEN}cara,2026-03-02,fast,5.3,72.5,kg,no pulse\n`)
+  const { code, out, err } = await clinic.run()
+  expect({ code, summary: JSON.parse(out) }, err).toMatchObject({
+    code: 1,
+    summary: {
+      state: 'finished',
+      balanced: true,
+      rows: { read: 3 },
+      records: { biometric: { accepted: 8 } },
+    },
+  })
+  expect(await clinic.stored()).toEqual(expect.arrayContaining(GOOD))
+  await clinic.deliver('b.csv', 'no,columns\n1,2\n')
+  const failed = await clinic.run()
+  expect(failed.code).toBe(1)
+
+  const queue = await queueOf(WAYBILL_LEDGER)
+  expect(queue).toContain('clinic')
+  for (const word of ['ann', 'cara', 'pulse', '70.5', '2026-03-02', 'kg', '.csv'])
+    expect(queue).not.toContain(word)
+  worker.kill('SIGTERM')
+  expect((await over).code).toBe(0)
+})
+
+test('a job that the worker refuses ends with the exit code of the refusal', async () => {
+  const WAYBILL_LEDGER = await emptySchema()
+  const clinic = await openClinic({ environment: { WAYBILL_LEDGER, WAYBILL_RUN_BY: 'workers' } })
+  startWorker(clinic.workplace)
+  expect(await clinic.run()).toMatchObject({ code: 2, err: expect.stringContaining('error exports-none') })
+})
+
+/** A run of many requests, under way in the first of two workers. */
+async function underWay() {
+  const WAYBILL_LEDGER = await emptySchema()
+  const store = await startReferenceStore()
+  let requests = 0
+  let changed = Promise.withResolvers<void>()
+  const proxy = await startFaultProxy(store.url, ({ method, path }) => {
+    if (`${method} ${path}` === BIOMETRICS) requests += 1
+    changed.resolve()
+    changed = Promise.withResolvers()
+    return PASS
+  })
+  const workplace = await createWorkplace({
+    ...gatewaySettings(proxy.url),
+    WAYBILL_LEDGER,
+    WAYBILL_RUN_BY: 'workers',
+  })
+  await generateSamples({ out: workplace.folder, participants: 200, messages: 0 })
+  await workplace.job(
+    'screening',
+    'exports: { from: .., match: "acme_*.csv", mapping: acme-onsite }\nsubmit: { concurrency: 2, batch: { records: 50 }, readLag: 100ms }\n',
+  )
+  const until = async (isSo: () => boolean): Promise<void> => {
+    while (!isSo()) await changed.promise
+  }
+  const first = startWorker(workplace)
+  const asked = ended(workplace.start('run', 'screening', '--json'))
+  await until(() => requests >= 3)
+  const second = startWorker(workplace)
+  return { WAYBILL_LEDGER, store, first, second, asked, until, requests: () => requests }
+}
+
+/** One run, whole, with each record of the samples once. */
+async function expectWhole({ store, asked }: Awaited<ReturnType<typeof underWay>>): Promise<void> {
+  const summary = summaryOf(await asked)
+  expect(summary).toMatchObject({ state: 'finished', balanced: true })
+  const ids = (await store.allRecords()).map((record) => JSON.stringify(record['source'] ?? record))
+  expect(new Set(ids).size).toBe(ids.length)
+  const accepted = Object.values(summary.records).map((kind) => kind.accepted)
+  expect(ids).toHaveLength(accepted.reduce((sum, count) => sum + count))
+}
+
+const gone = async (worker: ChildProcess): Promise<void> => {
+  while (worker.exitCode === null && worker.signalCode === null) await delay(20)
+}
+
+test('a worker that is killed is replaced within 30 s, also on another machine, and nothing is lost or doubled', async () => {
+  const scene = await underWay()
+  const { first, until, requests, WAYBILL_LEDGER } = scene
+  first.worker.kill('SIGKILL')
+  await gone(first.worker)
+  // As the process of another machine: nobody can tell that it has ended.
+  await asAdmin(WAYBILL_LEDGER, `update lease set owner = 'elsewhere:1#0a.1'`)
+  const [killedAt, before] = [Date.now(), requests()]
+  await until(() => requests() > before)
+  expect(Date.now() - killedAt).toBeLessThan(TAKEN_OVER_MS)
+  await expectWhole(scene)
+})
+
+test('a worker that is asked to end hands its run to another one at once', async () => {
+  const scene = await underWay()
+  scene.first.worker.kill('SIGTERM')
+  expect((await scene.first.over).code).toBe(0)
+  await expectWhole(scene)
+})

@@ -270,6 +270,7 @@ export const FORMS: Readonly<Record<ActionName, Form>> = {
   },
   notify: {
     needs: ['job'],
+    isLong: true,
     effect: () => [
       'A test notice goes to all targets of the job. Then the notices that wait, or were given up, are delivered.',
     ],
@@ -281,6 +282,7 @@ export const FORMS: Readonly<Record<ActionName, Form>> = {
   },
   expect: {
     needs: ['job'],
+    isLong: true,
     effect: () => [
       'The sources of the job are listed. If expected exports are missing, its targets are notified.',
     ],

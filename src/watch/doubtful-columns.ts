@@ -57,7 +57,7 @@ export function doubtfulColumns(
       return judge(
         rule,
         key,
-        others.length > 0 || column === 'not' ? undefined : column,
+        others.length > 0 ? undefined : column,
         diagnoses,
         words.wide.diagnosed,
         (other) => isKin(known, catalog.conditions.get(other)),

@@ -17,6 +17,7 @@ import {
   allDone,
   codeOf,
   describePlace,
+  filesExhausted,
   isDiskFull,
   typedAgain,
   WaybillError,
@@ -153,6 +154,22 @@ describe('an error', () => {
     ['a text', 'string'],
   ])('is named by code or name, never by its words: %s', (error, code) => {
     expect(codeOf(error)).toBe(code)
+  })
+
+  it.each([
+    ['EMFILE', 'this process may open no more files (EMFILE)'],
+    ['ENFILE', 'this machine may open no more files (ENFILE)'],
+    ['EACCES', undefined],
+  ])('of the system says that no more files can be opened, behind whatever error: %s', (code, message) => {
+    const own = Object.assign(new Error('x'), { code })
+    for (const error of [
+      own,
+      new TypeError('y', { cause: own }),
+      new WaybillError('job-invalid', 'z', { cause: own }),
+    ])
+      expect(filesExhausted(error)?.message).toBe(message)
+    const told = new WaybillError('files-exhausted', 'told before')
+    expect(filesExhausted(new Error('y', { cause: told }))).toBe(told)
   })
 
   it('keeps its findings and its place under another remedy', () => {

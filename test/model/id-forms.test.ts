@@ -19,6 +19,7 @@ it.each([
   ['fingerprint', identity.fingerprint, of('fingerprint', 'waybill').slice(0, 32)],
   ['row key', identity.rowKey('k|ü'), of('row-key', 'k|ü').slice(0, 32)],
   ['row key of a person never erased', identity.rowKey('k', 0), of('row-key', 'k').slice(0, 32)],
+  ['row key of a person erased once', identity.rowKey('k', 1), of('row-key 1', 'k').slice(0, 32)],
   ['row key of a person erased twice', identity.rowKey('k', 2), of('row-key 2', 'k').slice(0, 32)],
   ['rule', identity.rule('hba1c'), of('rule', 'hba1c').slice(0, 8)],
   ['rule, again', identity.rule('hba1c'), of('rule', 'hba1c').slice(0, 8)],

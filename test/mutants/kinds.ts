@@ -74,8 +74,12 @@ const swappedOperands: Rule = ({ node }, source) =>
 const isPlain = ({ type }: Node): boolean =>
   ['Identifier', 'MemberExpression', 'CallExpression', 'Literal', 'TemplateLiteral'].includes(type)
 
+/** Functions that give the same in either order. */
+const SYMMETRIC = ['Math.min', 'Math.max']
+
 const swappedArguments: Rule = ({ node }, source) => {
   if (node.type !== 'CallExpression' && node.type !== 'NewExpression') return []
+  if (SYMMETRIC.includes(textOf(node.callee, source))) return []
   return node.arguments.slice(1).flatMap((second, at) => {
     const first = node.arguments[at]
     if (first === undefined || !isPlain(first) || !isPlain(second)) return []

@@ -1,0 +1,211 @@
+/** Findings of `check` at their edges (docs/judging.md): one row or one value less, and there is none. */
+import { expect, it } from 'vitest'
+import { createFitWatch } from '../../src/watch/judge-fit.ts'
+import { load, NOW } from '../transform/mapping-under-test.ts'
+
+const COLUMNS = ['id', 'person', 'at', 'weight', 'height', 'sick', 'skip'] as const
+type Row = Partial<Record<(typeof COLUMNS)[number], string>>
+
+const mappingOf = (
+  rules: string,
+  dates = 'format: yyyy-MM-dd HH:mm, zone: America/New_York',
+  more = '',
+): string => `mapping: m
+read: { format: csv }
+row: { key: [id], account: { reference: person }, observedAt: { from: at, ${dates} }, source: { name: N, type: t }, skipWhen: { skip: Y }${more} }
+${rules}
+`
+const WEIGHT = 'biometrics: { body-weight: weight }'
+const SICK = 'conditions: { asthma: { when: { sick: Y }, status: active } }'
+
+/** `finding rule: message` of each. */
+function found(
+  rows: readonly Row[],
+  mapping = mappingOf(WEIGHT),
+  columns: readonly string[] = COLUMNS,
+): string[] {
+  const loaded = load(mapping)
+  const map = loaded.compiled.bind(columns, 'export', NOW)
+  const watch = createFitWatch(loaded, columns)
+  for (const [at, given] of rows.entries()) {
+    const row: Row = { id: `${at}`, person: `p${at}`, at: `2026-02-1${at % 9} 1${at % 9}:00`, ...given }
+    const cells = columns.map((name) => row[name as keyof Row] ?? '')
+    watch.add(map({ row: at + 1, line: at + 2, byteOffset: 0, kind: 'cells', cells }))
+  }
+  return watch.report().suspicions.map(({ finding, rule, message }) => `${finding} ${rule}: ${message}`)
+}
+const rows = (count: number, make: (at: number) => Row): Row[] =>
+  Array.from({ length: count }, (_, at) => make(at))
+/** As many values about 80 kg as are wanted, all different. */
+const usual = (count: number): Row[] => rows(count, (at) => ({ weight: `${70 + (at % 20)}` }))
+const wrong = (count: number): Row[] => rows(count, () => ({ weight: 'x' }))
+
+it.each<[string, readonly Row[], readonly Row[], string]>([
+  [
+    'all values wrong',
+    wrong(10),
+    wrong(9),
+    'always-rejected body-weight: always rejected, as value-not-a-number',
+  ],
+  [
+    'three of ten wrong',
+    [...wrong(12), ...usual(28)],
+    [...wrong(12), ...usual(29)],
+    'often-rejected body-weight: 30 % rejected, most as value-not-a-number: does the column mean the same in all rows?',
+  ],
+  [
+    'no value in a hundred rows',
+    rows(100, () => ({})),
+    rows(99, () => ({})),
+    'never-set body-weight: never set in 100 rows: check the column and the condition',
+  ],
+  [
+    'one value in all rows',
+    rows(30, () => ({ weight: '80' })),
+    rows(29, () => ({ weight: '80' })),
+    'one-value body-weight: all 30 values are the same: is it a measurement?',
+  ],
+  [
+    'ten times too large',
+    rows(20, (at) => ({ weight: `${300 + at}` })),
+    rows(19, (at) => ({ weight: `${300 + at}` })),
+    'median-unusual body-weight: the median is 3',
+  ],
+  [
+    'two units mixed',
+    [...rows(12, (at) => ({ weight: `${160 + at}` })), ...usual(18)],
+    [...rows(12, (at) => ({ weight: `${160 + at}` })), ...usual(19)],
+    'values-mixed body-weight: 40 % of the values are outside the usual range (45 to 125 kg): are they in different units?',
+  ],
+  [
+    'a third of the rows rejected',
+    [...rows(9, () => ({ at: 'x' })), ...usual(21)],
+    [...rows(8, () => ({ at: 'x' })), ...usual(21)],
+    'rows-rejected null: 30 % of the rows are rejected, most as date-invalid',
+  ],
+  [
+    'nine of ten rows left out',
+    [...rows(27, () => ({ skip: 'Y' })), ...usual(3)],
+    [...rows(26, () => ({ skip: 'Y' })), ...usual(3)],
+    'rows-left-out null: 90 % of the rows are left out: check skipWhen and the list of states',
+  ],
+  [
+    'a fifth of the rows under one key',
+    [...usual(15), ...rows(5, (at) => ({ id: 'same', weight: `${80 + at}` }))],
+    [...usual(16), ...rows(4, (at) => ({ id: 'same', weight: `${80 + at}` }))],
+    'key-shared null: 20 % of the rows have the key of an earlier row but other content',
+  ],
+  [
+    'one person',
+    usual(20).map((row) => ({ ...row, person: 'p' })),
+    usual(19).map((row) => ({ ...row, person: 'p' })),
+    'one-person null: all 20 rows are of one person: is it the right column?',
+  ],
+  [
+    'dates in the future',
+    [...usual(9), ...rows(10, () => ({ weight: '80', at: '2027-05-01 10:00' }))],
+    [...usual(9), ...rows(9, () => ({ weight: '80', at: '2027-05-01 10:00' }))],
+    'dates-in-future null: 53 % of the records are in the future: are day and month swapped, or is it another date?',
+  ],
+  [
+    'dates on twelve days',
+    rows(30, (at) => ({
+      weight: `${70 + at}`,
+      at: `2026-0${1 + (at % 3)}-${String(1 + (at % 12)).padStart(2, '0')} 10:00`,
+    })),
+    rows(30, (at) => ({
+      weight: `${70 + at}`,
+      at: `2026-0${1 + (at % 3)}-${String(1 + (at % 13)).padStart(2, '0')} 10:00`,
+    })),
+    'first-twelve-days null: all dates lie on the first twelve days of 3 months: are day and month swapped?',
+  ],
+  [
+    'always midnight',
+    rows(30, (at) => ({ weight: `${70 + at}`, at: `2026-01-${13 + (at % 9)} 00:00` })),
+    rows(30, (at) => ({ weight: `${70 + at}`, at: `2026-01-${13 + (at % 9)} 00:0${at === 29 ? 1 : 0}` })),
+    'always-midnight null: every time is midnight: is the time of day in another column?',
+  ],
+  [
+    'half of the times at night',
+    rows(30, (at) => ({
+      weight: `${70 + at}`,
+      at: `2026-01-${13 + (at % 9)} ${at < 15 ? '05:59' : '10:00'}`,
+    })),
+    rows(30, (at) => ({
+      weight: `${70 + at}`,
+      at: `2026-01-${13 + (at % 9)} ${at < 14 ? '05:59' : '06:00'}`,
+    })),
+    'at-night null: 50 % of the times are between 21:00 and 6:00: is the time zone right?',
+  ],
+])('%s', (_, odd, well, said) => {
+  expect(found(odd)).toContainEqual(expect.stringContaining(said))
+  const [finding = ''] = said.split(' ')
+  expect(found(well).filter((one) => one.startsWith(`${finding} `))).toEqual([])
+})
+
+it('midnight says nothing of a form without a time; a night says nothing in UTC', () => {
+  const days = rows(30, (at) => ({ weight: `${70 + at}`, at: `2026-01-${13 + (at % 9)}` }))
+  expect(found(days, mappingOf(WEIGHT, 'format: yyyy-MM-dd, zone: America/New_York'))).toEqual([])
+  const both = 'format: [yyyy-MM-dd, "yyyy-MM-dd HH:mm"], zone: America/New_York'
+  expect(found(days, mappingOf(WEIGHT, both))).toEqual([])
+  // A column of times beside it tells that the time is there.
+  expect(found(days, mappingOf(WEIGHT, both), [...COLUMNS, 'draw_time'])).toEqual([
+    expect.stringContaining('always-midnight null'),
+  ])
+  const nights = rows(30, (at) => ({ weight: `${70 + at}`, at: `2026-01-${13 + (at % 9)} 02:00` }))
+  for (const zone of ['UTC', 'Etc/GMT+5'])
+    expect(found(nights, mappingOf(WEIGHT, `format: yyyy-MM-dd HH:mm, zone: ${zone}`))).toEqual([])
+})
+
+it('a condition that nobody has, or most have, is told', () => {
+  const sick = (count: number, of: number) => rows(of, (at) => ({ sick: at < count ? 'Y' : 'N' }))
+  const of = (given: readonly Row[]) => found(given, mappingOf(SICK))
+  expect(of(sick(0, 300))).toContainEqual(expect.stringContaining('never-set asthma'))
+  expect(of(sick(0, 299)).filter((one) => one.includes('never-set'))).toEqual([])
+  expect(of(sick(19, 30))).toContainEqual(
+    'condition-of-most asthma: 63 % of the rows have it: check the column and the condition',
+  )
+  expect(of(sick(18, 30)).filter((one) => one.includes('condition-of-most'))).toEqual([])
+})
+
+it('two medians that fit each other are told as swapped', () => {
+  const swapped = rows(20, (at) => ({ weight: `${160 + at}`, height: `${70 + at}` }))
+  expect(found(swapped, mappingOf('biometrics: { body-weight: weight, body-height: height }'))).toEqual([
+    expect.stringContaining(
+      'the median of body-height would fit here, and this median there: are they swapped?',
+    ),
+    expect.stringContaining(
+      'the median of body-weight would fit here, and this median there: are they swapped?',
+    ),
+  ])
+})
+
+it('a finding that the mapping expects has its reason, of its rule or of any', () => {
+  const odd = rows(30, () => ({ weight: '80' }))
+  const reasonsBy = (expected: string): (string | undefined)[] => {
+    const loaded = load(`${mappingOf(WEIGHT)}expected:\n${expected}\n`)
+    const map = loaded.compiled.bind(COLUMNS, 'export', NOW)
+    const watch = createFitWatch(loaded, COLUMNS)
+    for (const [at, { weight = '' }] of odd.entries())
+      watch.add(
+        map({
+          row: at,
+          line: at,
+          byteOffset: 0,
+          kind: 'cells',
+          cells: [`${at}`, `p${at}`, '2026-02-03 10:00', weight, '', '', ''],
+        }),
+      )
+    return watch
+      .report()
+      .suspicions.filter(({ finding }) => finding === 'one-value')
+      .map(({ expected: reason }) => reason)
+  }
+  expect(reasonsBy('  - { finding: one-value, reason: a trial }')).toEqual(['a trial'])
+  expect(reasonsBy('  - { finding: one-value, rule: body-weight, reason: a trial }')).toEqual(['a trial'])
+  expect(
+    reasonsBy(
+      '  - { finding: one-value, rule: bmi, reason: a trial }\n  - { finding: never-set, reason: y }',
+    ),
+  ).toEqual([undefined])
+})

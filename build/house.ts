@@ -51,8 +51,8 @@ const LIMITS: Readonly<Record<'src' | 'packages', readonly Limit[]>> = {
       limit: 42,
       of: (files) => sum(files, ({ bytes }) => bytes) / sum(files, ({ lines }) => lines),
     },
-    { name: 'exports', limit: 2900, of: (files) => sum(files, (file) => file.exports) },
-    places(`functions over ${LONGEST_FUNCTION} lines`, (file) => file.longFunctions, 26),
+    { name: 'exports', limit: 2690, of: (files) => sum(files, (file) => file.exports) },
+    places(`functions over ${LONGEST_FUNCTION} lines`, (file) => file.longFunctions, 11),
     places('second headers in a file', (file) => file.secondHeaders, 0),
     places('literals spread to pack a line', (file) => file.packed, 46),
     {

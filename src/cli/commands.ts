@@ -58,7 +58,7 @@ const INSTALLATION_COMMANDS = {
     says: 'show the exports that a mapping has read, and the effect of its changes since',
     arguments: { mapping: ['<mapping>', 'name of a file in the mappings folder'] },
     options: {
-      '--export <n>': {
+      '--sample <n>': {
         says: 'number of the export to compare with, as listed (default: the latest)',
         read: wholeNumber,
       },

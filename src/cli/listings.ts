@@ -53,7 +53,7 @@ export async function showReason(
 const moreLine = (hasMore: boolean, shown: number): string[] =>
   hasMore ? [`The first ${n(shown)}. The rejects file has all.`] : []
 
-export const inDoubt: Action<'in-doubt'> = async (context, { json }) => {
+const inDoubt: Action<'in-doubt'> = async (context, { json }) => {
   const runs = await readInDoubt(context, DOUBTS_LISTED)
   print(context, json, { runs }, () =>
     runs.length === 0
@@ -72,7 +72,7 @@ export const inDoubt: Action<'in-doubt'> = async (context, { json }) => {
   return EXIT.ok
 }
 
-export const exports: Action<'exports'> = async (context, { job, json }) => {
+const exports: Action<'exports'> = async (context, { job, json }) => {
   const found = await readExports(context, job, EXPORTS_LISTED)
   print(context, json, { job, exports: found }, () =>
     found.length === 0
@@ -90,7 +90,7 @@ export const exports: Action<'exports'> = async (context, { job, json }) => {
   return EXIT.ok
 }
 
-export const backfills: Action<'backfills'> = async (context, { json }) => {
+const backfills: Action<'backfills'> = async (context, { json }) => {
   const found = await readBackfills(context, BACKFILLS_LISTED)
   print(context, json, { backfills: found }, () =>
     found.length === 0
@@ -108,7 +108,7 @@ export const backfills: Action<'backfills'> = async (context, { json }) => {
   return EXIT.ok
 }
 
-export const mappingList: Action<'mapping list'> = async (context, { json }) => {
+const mappingList: Action<'mapping list'> = async (context, { json }) => {
   const mappings = await listMappings(context)
   print(context, json, { mappings }, () =>
     fittedTable(
@@ -121,7 +121,7 @@ export const mappingList: Action<'mapping list'> = async (context, { json }) => 
   return EXIT.ok
 }
 
-export const mappingShow: Action<'mapping show'> = async (context, { mapping, export: asked, json }) => {
+const mappingShow: Action<'mapping show'> = async (context, { mapping, sample: asked, json }) => {
   const { view } = await viewMapping(context, MAPPING_VIEWS.compare, mapping, asked)
   const { file, sample, samples, compared, problem } = view
   const shown = { mapping, file, sample, samples, compared, ...errorAsJson(problem) }
@@ -144,3 +144,5 @@ export const mappingShow: Action<'mapping show'> = async (context, { mapping, ex
   ])
   return EXIT.ok
 }
+
+export const actions = { inDoubt, exports, backfills, mappingList, mappingShow }

@@ -296,17 +296,17 @@ const DAY_MS = 86_400_000
 const second = (at: number): string => toSecond(iso(at))
 
 /** Log message on the start of an outage: its cause, and the end of the wait. */
-export const outageBegins = ({ since, givesUpAt, class: reason, what, pending }: OutageProgress): string =>
+const outageBegins = ({ since, givesUpAt, class: reason, what, pending }: OutageProgress): string =>
   `gateway unavailable since ${second(since)} (${reason}: ${what}); waiting, gives up at ${second(givesUpAt)}; ${pendingText(pending)}`
 
-export const outageChanges = ({ class: reason, what }: OutageProgress): string =>
+const outageChanges = ({ class: reason, what }: OutageProgress): string =>
   `gateway still unavailable, now for another cause (${reason}: ${what})`
 
-export const outageEnds = ({ since, failures, pending }: OutageProgress, now: number): string =>
+const outageEnds = ({ since, failures, pending }: OutageProgress, now: number): string =>
   `gateway available again after ${durationText(Math.max(0, now - since))} and ${counted(failures, 'failed request')}; ${pendingText(pending)}`
 
 /** Progress text for an outage, in UTC. */
-export function outageProgress({ since, givesUpAt }: Pick<OutageProgress, 'since' | 'givesUpAt'>): string {
+function outageProgress({ since, givesUpAt }: Pick<OutageProgress, 'since' | 'givesUpAt'>): string {
   const isLong = givesUpAt - since >= DAY_MS
   const [from, to] = [since, givesUpAt].map((at) => {
     const text = utcTime(at)

@@ -95,7 +95,6 @@ export const KINDS = {
       const assessments = new Set(completed.map(({ assessmentId }) => assessmentId))
       const found: object[] = []
       for (const id of assessments) {
-        if (id === undefined) continue
         const of = await read('list recommendations', () =>
           deprecated
             ? ageAssessment.recommendationsByAccountId(id, idOf(person), language)

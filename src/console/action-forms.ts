@@ -30,7 +30,7 @@ import type { JobEnd, RunSummary } from '../story/run-story.ts'
 import { counted, utcTime } from '../system/shown-text.ts'
 import { type ActionName, commandOf, FIELDS, kindOf, type SubjectField } from './typed-commands.ts'
 
-export interface Acting {
+interface Acting {
   readonly application: Application
   readonly person: Person
   /** Receives the events of a run, for the log. */
@@ -41,7 +41,7 @@ export interface Acting {
 export type Whole = Readonly<Record<SubjectField, string>>
 
 /** Runs that an action concerns. */
-export interface Concerned {
+interface Concerned {
   /** The named run. */
   readonly summary: RunSummary | undefined
   /** Runs that the fields choose; undefined for an action on one run or job. */
@@ -270,6 +270,7 @@ export const FORMS: Readonly<Record<ActionName, Form>> = {
   },
   notify: {
     needs: ['job'],
+    isLong: true,
     effect: () => [
       'A test notice goes to all targets of the job. Then the notices that wait, or were given up, are delivered.',
     ],
@@ -281,6 +282,7 @@ export const FORMS: Readonly<Record<ActionName, Form>> = {
   },
   expect: {
     needs: ['job'],
+    isLong: true,
     effect: () => [
       'The sources of the job are listed. If expected exports are missing, its targets are notified.',
     ],

@@ -13,7 +13,7 @@ import { actionPath } from './typed-commands.ts'
 
 const UNFOLDED = 20
 
-export interface BackfillQuestion {
+interface BackfillQuestion {
   readonly job: string | undefined
   /** Days, both included. */
   readonly from: string | undefined

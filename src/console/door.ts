@@ -26,10 +26,12 @@ import {
   type User,
 } from './sessions.ts'
 
-/** Requests a minute from one place: a page that follows a run asks for itself once a second. */
+/** Requests a minute of one person: a page that follows a run asks for itself once a second. */
 const MOST_REQUESTS = 600
 /** Attempts a minute to open a session. */
 const MOST_ENTRIES = 20
+/** Time for a request to come in whole: a slow one holds a connection. */
+const REQUEST_MS = 30_000
 /** Bytes of a form. */
 const LONGEST_FORM = 16 * 1024
 const LONGEST_PARAMETER = 400
@@ -40,7 +42,7 @@ const LIVE_HEADER = 'waybill-live'
 /** Place to listen: an address, or the path of a unix socket. */
 export type ListenPlace = ListenAddress | { readonly socket: string }
 
-export interface DoorParts extends SessionParts {
+interface DoorParts extends SessionParts {
   /** Name for errors: `the console`. */
   readonly name: string
   readonly listen: ListenPlace
@@ -88,6 +90,7 @@ export async function createDoor(parts: DoorParts): Promise<Door> {
   const base = (url?.pathname ?? '').replace(/\/+$/, '')
   const app: FastifyInstance = fastify({
     bodyLimit: LONGEST_FORM,
+    requestTimeout: REQUEST_MS,
     forceCloseConnections: true,
     routerOptions: { maxParamLength: LONGEST_PARAMETER },
     // A proxy may leave the path of the console in front, or take it away.
@@ -95,7 +98,12 @@ export async function createDoor(parts: DoorParts): Promise<Door> {
       base !== '' && (asked === base || asked.startsWith(`${base}/`))
         ? asked.slice(base.length) || '/'
         : asked,
-    ...(tls === undefined ? {} : { serverFactory: (handler: RequestListener) => createServer(tls, handler) }),
+    ...(tls === undefined
+      ? {}
+      : {
+          serverFactory: (handler: RequestListener) =>
+            createServer({ ...tls, requestTimeout: REQUEST_MS }, handler),
+        }),
   })
   const sessions = createSessions(parts)
   const place = placeOf(app, parts)
@@ -247,7 +255,8 @@ async function protect(door: Door, parts: DoorParts, place: Place): Promise<void
   await app.register(rateLimit, {
     max: MOST_REQUESTS,
     timeWindow: '1 minute',
-    keyGenerator: (request) => parts.identify?.(request)?.name ?? request.ip ?? '',
+    // Behind a proxy, all people have one address.
+    keyGenerator: (request) => sessionOf(request)?.user.name ?? request.ip ?? '',
   })
   await app.register(cookies)
   app.removeAllContentTypeParsers()
@@ -307,7 +316,7 @@ function serveEntrance(door: Door, parts: DoorParts, place: Place): void {
       return door.redirect(reply, '/')
     })
   const find = (request: FastifyRequest, reply: FastifyReply): Session | undefined => {
-    const isPerson = request.headers[LIVE_HEADER] === undefined && request.url !== '/events'
+    const isPerson = !isLive(request) && request.url !== '/events'
     const session = sessions.find(cookieOf(request), isPerson)
     if (identify === undefined) return session
     const user = identify(request)
@@ -361,5 +370,9 @@ export function formOf(request: FastifyRequest): URLSearchParams {
 
 export const queryOf = (request: FastifyRequest): URLSearchParams =>
   new URL(request.url, 'http://waybill').searchParams
+
+/** True for a request that a page makes by itself. */
+export const isLive = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
+  headers[LIVE_HEADER] !== undefined
 
 export const wantsJson = (request: FastifyRequest): boolean => queryOf(request).has('json')

@@ -1,7 +1,7 @@
 /** Server-sent events to open pages. */
 import type { ServerResponse } from 'node:http'
 
-export interface EventStream {
+interface EventStream {
   /** Sends events into this response until it closes. */
   join(response: ServerResponse): void
   /** Sends to all open pages. */

@@ -8,8 +8,10 @@ import { createEventStream } from './event-stream.ts'
 
 /** Looks after which pages are told in any case: exports become late without a change of the ledger. */
 const LOOKS_IN_VAIN = 30
+/** The same for a ledger on a server, whose changes leave no sign here. */
+const LOOKS_AT_SERVER = 3
 
-export interface Live {
+interface Live {
   /** Sends events into this response until it closes. */
   join(response: ServerResponse): void
   close(): Promise<void>
@@ -18,6 +20,7 @@ export interface Live {
 export function createLive(application: Pick<Application, 'settings' | 'sleep'>): Live {
   const stream = createEventStream()
   const ending = new AbortController()
+  const most = application.settings.ledger === undefined ? LOOKS_IN_VAIN : LOOKS_AT_SERVER
   const follow = async (): Promise<void> => {
     let before = versionOf(application)
     let inVain = 0
@@ -26,7 +29,7 @@ export function createLive(application: Pick<Application, 'settings' | 'sleep'>)
       if (stream.open === 0) continue
       const now = versionOf(application)
       inVain = now === before ? inVain + 1 : 0
-      if (inVain > 0 && inVain < LOOKS_IN_VAIN) continue
+      if (inVain > 0 && inVain < most) continue
       before = now
       inVain = 0
       stream.send('changed')

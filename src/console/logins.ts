@@ -8,9 +8,9 @@ import { type Door, ENTRY, queryOf } from './door.ts'
 import { isSecret, ROLES, type Role, type User } from './sessions.ts'
 
 /** Names and groups by role; `*` stands for everybody with a login. */
-export type RoleLists = Readonly<Record<Role, readonly string[]>>
+type RoleLists = Readonly<Record<Role, readonly string[]>>
 
-export interface OidcSettings {
+interface OidcSettings {
   readonly issuer: URL
   readonly clientId: string
   /** Undefined for a public client. */
@@ -23,7 +23,7 @@ const USER_HEADER = 'x-forwarded-user'
 const GROUPS_HEADER = 'x-forwarded-groups'
 
 /** @param names name and groups of the person */
-export function userOf(name: string, names: readonly string[], lists: RoleLists, isReadOnly: boolean): User {
+function userOf(name: string, names: readonly string[], lists: RoleLists, isReadOnly: boolean): User {
   const given = (role: Role): boolean => lists[role].some((one) => one === '*' || names.includes(one))
   const roles = new Set(ROLES.filter((role) => given(role) && !(isReadOnly && role !== 'viewer')))
   if (given('operator')) roles.add('viewer')
@@ -66,7 +66,7 @@ interface OpenLogin {
   readonly at: number
 }
 
-export interface OidcParts extends OidcSettings {
+interface OidcParts extends OidcSettings {
   readonly now: () => number
   readonly randomHex: (bytes: number) => string
   readonly lists: RoleLists
@@ -103,7 +103,7 @@ export function serveOidc(door: Door, parts: OidcParts): void {
     const [state, nonce, verifier] = [randomHex(16), randomHex(16), randomHex(VERIFIER_BYTES)]
     for (const [key, { at }] of open) if (now() - at >= LOGIN_MS) open.delete(key)
     if (open.size >= MOST_OPEN) return door.refuse(reply, 429, 'Too many logins are open. Try again later.')
-    open.set(digest(state), { verifier, nonce, to: isOwnPath(to) ? to : '/', at: now() })
+    open.set(digest(state), { verifier, nonce, to: ownPath(to), at: now() })
     reply.setCookie(LOGIN_COOKIE, state, cookieOptions())
     const url = oidc.buildAuthorizationUrl(await discovered(), {
       redirect_uri: back(),
@@ -147,5 +147,9 @@ export function serveOidc(door: Door, parts: OidcParts): void {
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** True for a path of the console: `//host` and `/\host` lead elsewhere. */
-const isOwnPath = (path: string): boolean => /^\/(?![/\\])/.test(path)
+/** Path of the console, as browsers read it: `//host`, `/\host` and `/TAB/host` lead elsewhere. @returns `/` for any other address */
+function ownPath(to: string): string {
+  const here = 'http://waybill'
+  const url = to.startsWith('/') ? URL.parse(to, here) : null
+  return url?.origin === here ? url.pathname + url.search : '/'
+}

@@ -59,7 +59,7 @@ function onlyKnown(error: unknown): undefined {
 }
 
 /** `2 of 9 jobs need you`: needs without a job are of the installation. */
-export function sentenceOf(needs: readonly Need[], jobs: readonly string[]): string {
+function sentenceOf(needs: readonly Need[], jobs: readonly string[]): string {
   const inNeed = new Set(needs.flatMap((need) => need.jobs))
   const all = new Set([...jobs, ...inNeed]).size
   const installation = needs.filter((need) => need.jobs.length === 0).length

@@ -9,7 +9,7 @@ import type { Person } from '../runs/resolve.ts'
 import { html } from '../system/shown-text.ts'
 import { type createActor, type Proposed, propose } from './actions.ts'
 import { backfillPage } from './backfill-page.ts'
-import { type Door, formOf, inSession, queryOf, statusOf, wantsJson } from './door.ts'
+import { type Door, formOf, inSession, isLive, queryOf, statusOf, wantsJson } from './door.ts'
 import { exportsPage } from './exports-page.ts'
 import { inDoubtPage } from './in-doubt-page.ts'
 import { codeHtml, framed, type Page, token, type Viewer, viewerOf } from './layout.ts'
@@ -58,8 +58,9 @@ const personIn = (request: FastifyRequest, note: string | null = null): Person =
 function answer({ door }: Console, request: FastifyRequest, reply: FastifyReply, page: Page): FastifyReply {
   if (wantsJson(request)) return reply.send(page.json)
   const session = inSession(request)
-  const { notice } = session
-  session.notice = undefined
+  // Another page that updates by itself does not take the words away.
+  const notice = isLive(request) ? undefined : session.notice
+  if (notice !== undefined) session.notice = undefined
   const path = request.url.replace(/\?.*$/, '')
   return door.send(reply, framed(page, viewerOf(session), { path, notice }))
 }

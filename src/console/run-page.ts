@@ -41,14 +41,29 @@ export async function runPage(application: Application, name: string, viewer: Vi
         { to: `${pathOf(summary.run)}/log`, words: 'Log lines' },
         { to: `${pathOf(summary.run)}/report`, words: 'Report as a file' },
       ]),
-      notes,
+      linked(notes),
       ...(steps.length === 0
         ? []
         : [`<section id="next" class="steps"><h2>Next steps</h2>\n${stepsHtml(steps, viewer)}</section>`]),
+      decisionsSection(summary),
       ...own,
       batchesSection(batches),
     ].join('\n'),
   }
+}
+
+/** Ids of other runs in the notes (origin, later runs) as links. */
+const linked = (notes: string): string =>
+  notes.replaceAll(/<code>(\d{8}T\d{6}Z-\w+)<\/code>/g, (_, run: string) => runLink(run))
+
+function decisionsSection({ decided = [] }: RunSummary): string {
+  if (decided.length === 0) return ''
+  const lines = decided.map(
+    ({ decision, by, at, code, note }) =>
+      `<li>${timeHtml(Date.parse(at))}: ${html(decision)}${code === undefined ? '' : ` <code>${html(code)}</code>`}, by ${html(by)}${note === undefined ? '' : `: ${html(note)}`}</li>`,
+  )
+  return `<section id="decisions"><h2>Decisions</h2>
+<ul>${lines.join('')}</ul></section>`
 }
 
 const pathOf = (run: string): string => `/runs/${encodeURIComponent(run)}`
@@ -86,18 +101,36 @@ const rowLinks = (run: string, codes: readonly string[]): string =>
     : `<nav aria-label="Rows of a reason">Rows of ${codes.map((code) => `<a href="${pathOf(run)}/reasons/${encodeURIComponent(code)}">${html(code)}</a>`).join(', ')}</nav>`
 
 const WIDTH = 900
-const HEIGHT = 36
+const LANE_HEIGHT = 12
+/** Batches beside each other in the strip. */
+const LANES = 6
+
+/** Lane of each batch: the first that is free at its begin, or the one that is free soonest. */
+function lanesOf(batches: readonly ShownBatch[], end: number): number[] {
+  const freeAt: number[] = []
+  return batches.map(({ begun_at, settled_at }) => {
+    const free = freeAt.findIndex((at) => at <= begun_at)
+    const lane =
+      free >= 0 ? free : freeAt.length < LANES ? freeAt.length : freeAt.indexOf(Math.min(...freeAt))
+    freeAt[lane] = settled_at ?? end
+    return lane
+  })
+}
 
 function batchesSection(batches: readonly ShownBatch[]): string {
   if (batches.length === 0) return ''
   const begun = Math.min(...batches.map(({ begun_at }) => begun_at))
   const end = Math.max(...batches.map(({ begun_at, settled_at }) => settled_at ?? begun_at))
   const x = scaleLinear([begun, Math.max(end, begun + 1)], [0, WIDTH])
-  const bars = batches.map(({ state, answer, begun_at, settled_at }) => {
-    const width = Math.max(2, x(settled_at ?? end) - x(begun_at))
-    const box = `x="${px(Math.min(x(begun_at), WIDTH - 2))}" y="4" width="${px(width)}" height="${HEIGHT - 8}"`
+  const lanes = lanesOf(batches, end)
+  const bars = batches.map(({ state, answer, begun_at, settled_at }, at) => {
+    // A gap tells a batch from the next.
+    const width = Math.max(2, x(settled_at ?? end) - x(begun_at) - 1.5)
+    const y = (lanes[at] ?? 0) * LANE_HEIGHT
+    const box = `x="${px(Math.min(x(begun_at), WIDTH - 2))}" y="${y}" width="${px(width)}" height="${LANE_HEIGHT - 2}"`
     return outcomeBox(outcomeOf(state, answer), box)
   })
+  const height = LANE_HEIGHT * (1 + Math.max(...lanes))
   const lines = batches
     .toReversed()
     .map(({ batch_id, kind, records, state, answer, status, attempts, begun_at, settled_at }) => [
@@ -112,7 +145,7 @@ function batchesSection(batches: readonly ShownBatch[]): string {
     ])
   return `<section id="batches">
 <h2>Batches <span>the latest ${n(batches.length)}, by the time of their begin</span></h2>
-<svg class="strip" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true">${bars.join('')}</svg>
+<svg class="strip" viewBox="0 0 ${WIDTH} ${height}" preserveAspectRatio="none" aria-hidden="true">${bars.join('')}</svg>
 <p class="note">From ${timeHtml(begun)} to ${timeHtml(end)}: ${summed(batches)}.</p>
 ${numbers(
   foldedTable(

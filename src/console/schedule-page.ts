@@ -27,7 +27,7 @@ ${others.map(({ name }) => unscheduledSection(name, viewer)).join('\n')}`,
   }
 }
 
-const OF_ANY_JOB = ['run', 'count', 'resume', 'notify'] as const
+const OF_ANY_JOB = ['run', 'count', 'notify'] as const
 
 const unscheduledSection = (job: string, { mayAct }: Viewer): string => `<section id="job-${html(job)}">
 <h2>${html(job)} <span>no schedule</span></h2>
@@ -72,7 +72,7 @@ function actionsOf({ job, problem, pause, current, expected }: ExplainedJob): Li
   const isIdle = current === undefined && problem === undefined
   const actions: ActionName[] = [
     pause === undefined ? 'pause' : 'unpause',
-    ...(isIdle ? (['run', 'count', 'resume'] as const) : []),
+    ...(isIdle ? (['run', 'count'] as const) : []),
     ...(problem === undefined ? (['notify'] as const) : []),
     ...(expected.length === 0 ? [] : (['expect'] as const)),
   ]

@@ -48,7 +48,7 @@ input { display: block; width: 100%; font: inherit; min-height: 2rem; padding: .
 .ok { --own: var(--accepted) } .warning { --own: var(--rejected) } .problem { --own: var(--unaccounted) }
 .level { white-space: nowrap; border-left: .3rem solid var(--own); padding-left: .5rem }
 .log { max-height: none; font-size: .82em }
-.strip { width: 100%; height: 3rem }
+.strip { width: 100%; min-height: 1.5rem }
 .head .what { display: none }
 .head dl { display: flex; flex-wrap: wrap; gap: .75rem 2rem; margin: 0 0 1.25rem }
 .checks th, .rows th { min-width: 0 }
@@ -94,10 +94,11 @@ h1 span { color: var(--soft); font-weight: normal; font-size: .6em }
   .blocks thead { display: none }
   .blocks tr, .blocks tr > * { display: block; padding: .1rem 0; border: 0; text-align: left }
   .blocks tr { padding: .6rem 0; border-top: 1px solid var(--line) }
+  .blocks tr > [data-head] { padding-left: 6rem; text-indent: -6rem }
   .blocks tr > :empty { display: none }
-  .blocks [data-head]::before { content: attr(data-head); display: inline-block; min-width: 5.5rem; padding-right: .5rem; color: var(--soft);
-    font-size: .87em; font-weight: normal }
-  .blocks .acts { display: inline-flex }
+  .blocks [data-head]::before { content: attr(data-head); display: inline-block; width: 6rem; text-indent: 0; color: var(--soft); font-size: 13px;
+    font-weight: normal }
+  .blocks .acts { display: inline-flex; text-indent: 0 }
   .short th, .short td { white-space: normal }
   td .acts { flex-direction: row }
   header.bar { gap: .25rem 1rem }
@@ -106,7 +107,7 @@ h1 span { color: var(--soft); font-weight: normal; font-size: .6em }
   .nights tbody th { max-width: 7.5rem; overflow: hidden; text-overflow: ellipsis }
 }
 @media print {
-  header.bar, .acts, form, .skip, .ways { display: none }
+  header.bar, .acts, form, form.inline, .skip, .ways, .options { display: none }
   .numbers { display: block }
   .numbers::details-content { content-visibility: visible; display: block; height: auto }
   .numbers > summary { list-style: none }

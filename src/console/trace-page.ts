@@ -7,7 +7,7 @@ import { counts, nameHtml, table, words } from '../story/report/figures.ts'
 import { html, n } from '../system/shown-text.ts'
 import { errorPage, type Page, runLink, timeHtml, token, transactionLink } from './layout.ts'
 
-export interface TraceQuestion {
+interface TraceQuestion {
   readonly transaction?: string | undefined
   readonly row?: string | undefined
   /** Comes in a form alone: addresses are kept by browsers. */

@@ -63,7 +63,7 @@ export interface ResolvedAccounts {
   isPerhapsSent(entry: Entry): boolean
 }
 
-export interface ExportedName {
+interface ExportedName {
   /** Keyed hash of the last name that the rows give (`Identity.named`). */
   readonly named: number
   /** First row with a name unlike the one before: people marry. */

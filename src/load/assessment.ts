@@ -47,7 +47,7 @@ interface Intent {
   readonly wasSent?: true
 }
 
-export interface AnsweredTests extends LoadedRoster {
+interface AnsweredTests extends LoadedRoster {
   readonly learned: LearnedSlots
 }
 
@@ -328,7 +328,7 @@ const NAMES: readonly ((option: AnswerOption) => unknown)[] = [
 /** Key of a page, equal however often the page is read. */
 const pageKey = ({ moduleId, questionGroupId }: AssessmentPage): string => `${moduleId}\n${questionGroupId}`
 
-export type PageAnswered = { readonly submission: AnswerSubmission } | { readonly fault: Fault }
+type PageAnswered = { readonly submission: AnswerSubmission } | { readonly fault: Fault }
 
 /**
  * @returns a fault where the page does not offer an answer of the row, or requires an answer that the row lacks. Its message names the question,

@@ -125,7 +125,7 @@ export function cutBatches(
 const EMPTY_BYTES = batchBytes([])
 
 /** Records and bytes of a batch. */
-export type BatchSize = BatchLimits
+type BatchSize = BatchLimits
 
 export interface SizeLessons {
   readonly limits: BatchLimits

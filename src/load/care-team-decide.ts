@@ -26,7 +26,7 @@ import {
 } from './care-team-slot.ts'
 
 /** Step for an entry without an outcome. */
-export type EntryStep =
+type EntryStep =
   /** May be stored, and nobody can tell. */
   | { readonly step: 'doubt' }
   /** The account has the entry. */
@@ -101,7 +101,7 @@ function decideEntry(
 }
 
 /** Step for what is left once the entries of the chunk have an outcome. */
-export type FollowUp = Extract<DeletionStep, { readonly step: 'look' | 'delete' | 'over' }> | MarkStep
+type FollowUp = Extract<DeletionStep, { readonly step: 'look' | 'delete' | 'over' }> | MarkStep
 
 /** Next step of the account, by its deletions, then by its mark. */
 export function decideFollowUp(team: CareTeam, job: CareTeamJob): FollowUp {
@@ -112,7 +112,7 @@ export function decideFollowUp(team: CareTeam, job: CareTeamJob): FollowUp {
   return decideMark(team, job)
 }
 
-export type DeletionStep =
+type DeletionStep =
   | { readonly step: 'nothing' }
   /** @see unlisted entries of the chunk that the list does not show */
   | { readonly step: 'wait'; readonly unlisted: readonly WantedCareTeam[] }

@@ -37,7 +37,7 @@ const Fields = z.object({
   location: text,
   profile: text,
 })
-export type CareTeamFields = z.infer<typeof Fields>
+type CareTeamFields = z.infer<typeof Fields>
 const COMPARED = Fields.keyof().options
 
 /** Fields of a record as sent or as listed. */

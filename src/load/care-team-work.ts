@@ -244,7 +244,7 @@ export function endWork({ jobId, now, owed, ...rules }: CareTeamContext, one: Ac
 }
 
 /** Marks and deletions owed by the job, each counted once. */
-export interface OwedBook {
+interface OwedBook {
   /** @param isOwed true where the account's mark is owed now */
   mark(account: string, isOwed: boolean): void
   /** @param npi hash of the NPI */

@@ -48,7 +48,7 @@ export interface CareTeamsOfChunk {
   finish(outcomes: Outcomes): Promise<FinishedCareTeams>
 }
 
-export interface SelectedCareTeams {
+interface SelectedCareTeams {
   /** Outcomes of entries that are not sent. */
   readonly outcomes: readonly EntryOutcome[]
   /** Entries that may have been sent before, in an account with an unreadable list. */
@@ -57,7 +57,7 @@ export interface SelectedCareTeams {
   readonly twins: readonly { readonly entry: Entry; readonly first: Entry }[]
 }
 
-export interface FinishedCareTeams {
+interface FinishedCareTeams {
   readonly failures: readonly FollowUpFailure[]
   /** Care teams of the accounts now, for the ledger. */
   readonly known: readonly KnownCareTeam[]

@@ -11,7 +11,7 @@ import { unclearByStale } from './gateway-words.ts'
 import type { ChunkSlots } from './slots.ts'
 import { isSuspect, type Uncertain } from './usual-rows.ts'
 
-export interface DecisionContext extends Uncertain {
+interface DecisionContext extends Uncertain {
   readonly reconciler: Pick<Reconciler, 'readBackAny'>
   readonly memory: { readonly exports: Pick<Exports, 'withContent'> }
   readonly stale: StaleAccounts

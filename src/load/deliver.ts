@@ -46,7 +46,7 @@ import { judgeAccounts, signIn } from './stale-accounts.ts'
 const NOT_ECHOED: Words = { ours: 'the gateway answered with success, twice, but did not store the record' }
 
 /** Batch recorded in the ledger before it is sent. */
-export interface PlannedRow {
+interface PlannedRow {
   /** Row in the ledger. */
   readonly row: number
   readonly batchId: string

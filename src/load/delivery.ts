@@ -136,7 +136,7 @@ export async function settle(
   })
 }
 
-export interface LookUp {
+interface LookUp {
   readonly reconciler: Pick<Reconciler, 'readBack'>
   /** Left out where nothing may be sent. */
   readonly stale?: Pick<StaleAccounts, 'judge'> | undefined

@@ -37,7 +37,7 @@ export interface Traffic {
 /** Traffic before the first request. */
 export const NO_TRAFFIC: Traffic = { breaker: 'closed', permitted: 0, underWay: 0 }
 
-export type Turn = 'new' | 'again' | 'now'
+type Turn = 'new' | 'again' | 'now'
 
 export interface Lane {
   /**
@@ -47,7 +47,7 @@ export interface Lane {
   run<T>(turn: Turn, request: () => Promise<T>): Promise<T>
 }
 
-export interface DispatcherOptions {
+interface DispatcherOptions {
   /** Clock in milliseconds. A clock set back does not extend a hold. */
   readonly now: () => number
   readonly random: () => number

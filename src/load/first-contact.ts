@@ -8,7 +8,7 @@ import { WaybillError } from '../model/errors.ts'
 import { recordOfId } from '../model/ids.ts'
 import type { ShownRecord } from '../model/outcome.ts'
 
-export interface FirstContactParts {
+interface FirstContactParts {
   readonly installation: Pick<Installation, 'hasMet' | 'meet'>
   readonly gatewayName: string
   /** Reads the profile of one person, for the kind of these records; undefined where the profile is unreadable. */

@@ -52,7 +52,7 @@ export interface LoadContext extends Delivery {
   readonly suspicion: Suspicion
 }
 
-export interface ChunkToLoad extends ChunkKey, Speaks {
+interface ChunkToLoad extends ChunkKey, Speaks {
   readonly exportId: string
   readonly entries: readonly Entry[]
   /** Results withdrawn by the source. */

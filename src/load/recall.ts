@@ -5,7 +5,7 @@ import type { Entry } from '../model/entry.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
 import { RECORD_KINDS, type Stage } from '../model/record.ts'
 
-export interface Earlier {
+interface Earlier {
   readonly outcomes: readonly EntryOutcome[]
   readonly unanswered: readonly {
     batch: BatchRecord

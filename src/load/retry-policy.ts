@@ -101,7 +101,7 @@ export interface AbsentRecords {
 export type Facts = FailedRequest | LostBatch | AbsentRecords
 
 /** Steps of the table. `resends`: number of resends counted for a half; a half that fails once more is halved at once. */
-export type Decision =
+type Decision =
   | { readonly kind: 'retry' | 'read'; readonly waitMs: number }
   | { readonly kind: 'halve'; readonly resends: number }
   | { readonly kind: 'renew-token' | 'ask' | 'give-back' | 'give-up' | 'stop' | 'end' }

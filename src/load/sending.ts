@@ -37,7 +37,7 @@ export class Outgrown extends Error {
 }
 
 /** Batch without an answer. */
-export interface WaitingBatch {
+interface WaitingBatch {
   /** First try: successful reads must not extend the wait of a batch that never succeeds. */
   readonly since: number
   /** Number of tries. */

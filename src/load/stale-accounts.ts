@@ -16,7 +16,7 @@ import type { StaleAccounts } from './delivery.ts'
 import { leftByStale } from './gateway-words.ts'
 
 /** An account after its registration. */
-export interface Renewed {
+interface Renewed {
   /** Null where neither the answer nor the profile has the id. */
   readonly accountId: string | null
   /** True where the gateway knew the person (409). */

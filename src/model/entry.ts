@@ -339,6 +339,7 @@ function append<One extends Entry>(
   records: readonly One[],
   entries: One[],
 ): One[] {
+  if (records.length === 0) return entries
   const taken = { row, rowKey: identity.rowKey(keyOfPerson(row)), idStart: idStart(exportId, row.row) }
   for (const record of records) {
     record.take(taken, identity, entries.length)

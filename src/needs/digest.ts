@@ -1,4 +1,4 @@
-/** Daily digest: what failed since the digest before, what of that has ended by itself, and what needs somebody now. Pure. */
+/** Daily digest: failures since the last digest, failures that ended without help, and current needs. Pure. */
 import type { UnsentNotice } from '../notify/notice.ts'
 import type { About } from '../story/notices.ts'
 import { counted, iso, utcTime } from '../system/shown-text.ts'
@@ -7,7 +7,7 @@ import { type Need, needJson } from './need.ts'
 /** Most needs and jobs to name. */
 const AT_MOST = 10
 
-export interface DigestFacts {
+interface DigestFacts {
   /** Instant of the digest: a target is notified once of each. */
   readonly due: number
   /** Instant of the digest before. */

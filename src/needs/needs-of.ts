@@ -5,7 +5,6 @@
 import { command, type Step, stepsForPart } from '../story/next-steps.ts'
 import { counted, shellWord, sizeText, utcTime } from '../system/shown-text.ts'
 import type { Need, NeedsFacts, OpenRun, Part } from './need.ts'
-import type { RefusedStart } from './refused-starts.ts'
 import { isUnfinished, type Matters, partsOf, RUN_MATTERS } from './run-matters.ts'
 
 interface Source {
@@ -37,32 +36,29 @@ const ofPeople = ({ people }: Pick<Need, 'people'>): string =>
 /** All sources, in the order of the list for needs of one time. */
 const SOURCES = {
   ledger: {
-    parts: ({ ledger, refused }) =>
-      ledger === undefined
-        ? []
-        : atOnce(refused, ledger.code, step(`${ledger.message}. ${ledger.remedy}`, command('doctor'))),
+    parts: (facts) => {
+      const { ledger } = facts
+      if (ledger === undefined) return []
+      return atOnce(facts, ledger.code, step(`${ledger.message}. ${ledger.remedy}`, command('doctor')))
+    },
     what: ({ code }) => `the ledger cannot be used (${code})`,
   },
   disk: {
-    parts: ({ room, refused }) =>
-      !isShort(room) || room === undefined
-        ? []
-        : atOnce(
-            refused,
-            DISK_FULL,
-            step(
-              `${sizeText(room.free)} are free on the disk of ${room.home}, and a run begins only with ${sizeText(room.least)}: make room`,
-              command('prune', '--older-than', '180d', '--dry-run'),
-            ),
-          ),
+    parts: (facts) => {
+      const { room } = facts
+      if (!isShort(room) || room === undefined) return []
+      const say = `${sizeText(room.free)} are free on the disk of ${room.home}, and a run begins only with ${sizeText(room.least)}: make room`
+      return atOnce(facts, DISK_FULL, step(say, command('prune', '--older-than', '180d', '--dry-run')))
+    },
     what: () => `the disk is full: no run begins (${DISK_FULL})`,
   },
   'start-refused': {
-    parts: ({ refused, ledger, room }) =>
+    parts: ({ refused, ledger, room, runs }) =>
       refused
         .filter(({ code }) => code !== ledger?.code && !(code === DISK_FULL && isShort(room)))
         .map(({ job, code, message, findings, remedy, since, times }) => ({
           ...NOTHING,
+          runs: heldUp(runs, job),
           subject: `${code} ${message}`,
           code,
           jobs: [job],
@@ -284,14 +280,19 @@ const DISK_FULL = 'disk-full'
 
 const isShort = (room: NeedsFacts['room']): boolean => room !== undefined && room.free < room.least
 
+/** Unfinished run behind a refused start: the next start continues the run. */
+const heldUp = (runs: NeedsFacts['runs'], job: string): string[] =>
+  runs.flatMap((run) => (run.job === job && isUnfinished(run) && run.backfill === null ? [run.id] : []))
+
 /** A problem of the whole installation, with the jobs that could not run. */
-function atOnce(refused: readonly RefusedStart[], code: string, first: Step): Part[] {
+function atOnce({ refused, runs }: NeedsFacts, code: string, first: Step): Part[] {
   const kept = refused.filter((one) => one.code === code)
   const sinces = kept.map(({ since }) => since)
   const commands = kept.map(({ job }) => command('run', shellWord(job)))
   return [
     {
       ...NOTHING,
+      runs: kept.flatMap(({ job }) => heldUp(runs, job)),
       subject: code,
       code,
       jobs: kept.map(({ job }) => job),

@@ -17,13 +17,19 @@ const ROWS_AT_ONCE = 5_000
 /** Joins blocks of rows until they are worth a look-up. */
 export async function* joinBlocks(blocks: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
   let joined: Row[] = []
-  for await (const block of blocks) {
-    for (const row of block) joined.push(row)
-    if (joined.length < ROWS_AT_ONCE) continue
+  try {
+    for await (const block of blocks) {
+      for (const row of block) joined.push(row)
+      if (joined.length < ROWS_AT_ONCE) continue
+      yield joined
+      joined = []
+    }
+  } catch (error) {
+    // The rows before an unreadable part are delivered.
     yield joined
-    joined = []
+    throw error
   }
-  if (joined.length > 0) yield joined
+  yield joined
 }
 
 export interface KnownRows {
@@ -31,7 +37,7 @@ export interface KnownRows {
   find(rows: readonly Row[]): Promise<readonly (MappedRow | undefined)[]>
 }
 
-export interface KnownRowsContext {
+interface KnownRowsContext {
   readonly ledger: Pick<Ledger, 'slots' | 'people'>
   readonly identity: Identity
   readonly jobId: number

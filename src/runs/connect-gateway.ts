@@ -308,7 +308,7 @@ export async function openGateways(
 }
 
 /** Traces, if the settings name a collector. */
-async function tracesOf({ settings, version, now }: Application): Promise<Traces | undefined> {
+async function tracesOf({ settings, version, now, randomHex }: Application): Promise<Traces | undefined> {
   const { otlpEndpoint: endpoint, otlpHeaders = '' } = settings
   if (endpoint === undefined) return undefined
   const { openTraces } = await import('./traces.ts')
@@ -316,10 +316,19 @@ async function tracesOf({ settings, version, now }: Application): Promise<Traces
   const headers = Object.fromEntries(
     otlpHeaders.split(',').flatMap((one) => {
       const at = one.indexOf('=')
-      return at < 1 ? [] : [[one.slice(0, at).trim(), decodeURIComponent(one.slice(at + 1).trim())]]
+      return at < 1 ? [] : [[one.slice(0, at).trim(), decoded(one.slice(at + 1).trim())]]
     }),
   )
-  return openTraces({ endpoint, headers, version, now })
+  return openTraces({ endpoint, headers, version, now, randomHex })
+}
+
+/** A value that is not percent-encoded stays as it is. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }
 
 export const sourceSettings = ({

@@ -3,14 +3,14 @@ import { DateTime } from 'luxon'
 import { readGatewayName } from '../definitions/jobs.ts'
 import type { FireRecord, Ledger } from '../ledger/ledger.ts'
 import { EXIT } from '../model/errors.ts'
-import { firesAfter } from '../schedule/fires.ts'
+import { firesAfter, type Timetable } from '../schedule/fires.ts'
 import { type Application, withLedgerIfAny } from './application.ts'
 import type { ExplainedJob } from './expectations.ts'
 
 /** Result of a fire. `open`: about to start, under way, interrupted, or to be tried again. `missed`: no run was begun. */
 export type FireResult = 'well' | 'left' | 'failed' | 'open' | 'missed' | 'next'
 
-export interface DatedFire {
+interface DatedFire {
   /** Day in the zone: `2026-03-02`. */
   readonly date: string
   readonly due: number
@@ -58,16 +58,22 @@ async function calendarOf(
     due: fire.due,
     result: resultOf(fire),
   }))
-  const upcoming = schedule === undefined ? [] : firesAfter(schedule, now())
-  const next = Iterator.from(upcoming)
-    .take(FIRES)
-    .map((due) => ({ due, result: 'next' as const }))
   const until = to.endOf('day').toMillis()
+  const next = schedule === undefined ? [] : upcoming(schedule, now(), until)
   const fires = [...past, ...next]
     .filter(({ due }) => due >= from.toMillis() && due <= until)
     .sort((a, b) => a.due - b.due)
     .map((fire) => ({ date: dayIn(fire.due, zone), ...fire }))
   return { from: from.toFormat(DAY), to: to.toFormat(DAY), fires }
+}
+
+function upcoming(schedule: Timetable, now: number, until: number): { due: number; result: 'next' }[] {
+  const found: { due: number; result: 'next' }[] = []
+  for (const due of firesAfter(schedule, now)) {
+    if (due > until || found.length === FIRES) break
+    found.push({ due, result: 'next' })
+  }
+  return found
 }
 
 const DAY = 'yyyy-MM-dd'

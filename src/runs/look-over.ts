@@ -70,7 +70,7 @@ function checkSettings(findings: readonly Finding[]): CheckFinding[] {
 }
 
 /** Causes that other checks report. */
-const CHECKED_OTHERWISE: ReadonlySet<string> = new Set<Cause>(['ledger', 'disk'])
+const CHECKED_OTHERWISE: ReadonlySet<string> = new Set<Cause>(['ledger'])
 
 /**
  * Lists what needs somebody. The list opens the ledger as a run does, and doctor changes nothing: it leaves alone a ledger that the next command

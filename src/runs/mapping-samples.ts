@@ -95,7 +95,7 @@ export type Compare = (
 ) => Promise<ComparedOutcomes>
 
 /** A mapping beside an export of the last weeks. */
-export interface MappingView {
+interface MappingView {
   readonly mapping: string
   readonly file: string
   /** The export to look at, and all to choose from. */
@@ -165,7 +165,7 @@ export async function withMappingSample<Result>(
  * Text of the mapping of today, and the text with which the latest run has read an export; undefined without such a run.
  * @throws WaybillError `mapping-not-found` for anything but a name in the folder, and as `readMapping`
  */
-export async function mappingTexts(
+async function mappingTexts(
   application: Application,
   mapping: string,
   sample: number | undefined,

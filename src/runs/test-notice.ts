@@ -8,7 +8,7 @@ import { iso } from '../system/shown-text.ts'
 import type { Application } from './application.ts'
 import { deliverNow, deliverWaiting } from './teller.ts'
 
-export interface TestedTargets {
+interface TestedTargets {
   readonly job: string
   /** `error`: why the target did not accept the notice. */
   readonly targets: readonly { readonly target: string; readonly error: string | undefined }[]

@@ -35,12 +35,23 @@ export async function keepWorking(
   assertShared(application)
   const tickets = await application.openTickets({ supervises: true })
   const pause = () => sleep(LOOK_EVERY_MS, interrupt).catch(() => {})
+  let isAway = false
+  const takeOne = async (): Promise<Ticket | undefined> => {
+    try {
+      const ticket = await tickets.take()
+      if (isAway) logger.info('tickets can be taken again')
+      isAway = false
+      return ticket
+    } catch (error) {
+      const why = error instanceof WaybillError ? error.message : codeOf(error)
+      if (!isAway) logger.warn(`no ticket can be taken: ${why}`)
+      isAway = true
+      return undefined
+    }
+  }
   const serve = async (): Promise<void> => {
     while (!interrupt.aborted) {
-      const ticket = await tickets.take().catch((error: unknown) => {
-        logger.warn(`no ticket can be taken: ${error instanceof WaybillError ? error.message : 'a defect'}`)
-        return undefined
-      })
+      const ticket = await takeOne()
       if (ticket === undefined) await pause()
       else await carryTicket(application, tickets, ticket, watch())
     }

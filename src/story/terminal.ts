@@ -210,7 +210,7 @@ function exportsTable({ exports }: Pick<RunSummary, 'exports'>, columns: number 
   ]
 }
 
-const HEAD = ['export', 'rows', 'mapped', 'skipped', 'rejected', 'state']
+const HEAD = ['export', 'state', 'rows', 'mapped', 'skipped', 'rejected']
 
 /** @param withRecords adds a column of records: they alone may put an export among those with something left behind */
 function tableOf(
@@ -218,13 +218,13 @@ function tableOf(
   withRecords: boolean,
   columns: number | undefined,
 ): string[] {
-  const head = withRecords ? HEAD.toSpliced(-1, 0, 'records not delivered') : HEAD
+  const head = withRecords ? [...HEAD, 'records not delivered'] : HEAD
   const rows = exports.map(({ name, counts, state, error }) => {
     const { read, mapped, skipped, rejected } = counts.rows
     const numbers = [read, mapped, skipped, rejected, ...(withRecords ? [notDelivered(counts)] : [])].map(n)
-    return [name, ...numbers, error === undefined ? state : `${state}: ${error}`]
+    return [name, error === undefined ? state : `${state}: ${error}`, ...numbers]
   })
-  return fittedTable(head, rows, 'rest', columns)
+  return fittedTable(head, rows, { from: 2, to: head.length }, columns)
 }
 
 /** Files of a run; of many files of rejects only the folder. */
@@ -303,28 +303,32 @@ function relatedRuns(summary: RunSummary): string[] {
 }
 
 const LIST_HEAD =
-  'run,age,job,state,exit,rows,accepted,unchanged,rejected,in doubt,balance,drift,most frequent reason,see also'
+  'run,age,job,state,exit,rejected,in doubt,most frequent reason,rows,accepted,unchanged,balance,drift,see also'
+
+/** Exit code and counts. */
+const OF_NUMBERS = [4, 5, 6, 8, 9, 10]
 
 /** @param now milliseconds since the epoch @param columns of the terminal; undefined to fit nothing to a width */
 export function runsTable(listed: readonly ListedRun[], now: number, columns: number | undefined): Line[] {
   const rows = listed.map((one) => {
     const { accepted, unchanged, inDoubt } = allRecords(one)
-    const counts = [one.rows.read, accepted, unchanged, settledShare(one).rejected, inDoubt]
     return [
       one.run,
       ageText(now - Date.parse(one.startedAt)),
       one.job,
       stateText(one),
       one.exit === undefined ? '' : String(one.exit),
-      ...counts.map(n),
+      n(settledShare(one).rejected),
+      n(inDoubt),
+      reasonText(one),
+      ...[one.rows.read, accepted, unchanged].map(n),
       one.balanced ? (one.soFar ? 'so far' : 'yes') : 'NO',
       driftText(one),
-      reasonText(one),
       relatedText(one),
     ]
   })
   const tones = listed.map((one): [string, Tone] => [one.run, toneOf(one)])
-  return tonedRows(fittedTable(LIST_HEAD.split(','), rows, { from: 4, to: 9 }, columns), new Map(tones))
+  return tonedRows(fittedTable(LIST_HEAD.split(','), rows, OF_NUMBERS, columns), new Map(tones))
 }
 
 /** Waits for the gateway, below the list. */

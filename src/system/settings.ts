@@ -275,6 +275,7 @@ export function examineSettings(
   const { gatewayUrl } = read
   const hasAddress = gatewayUrl !== undefined && gatewayUrl !== BUILT_IN
   if (hasAddress) checkGatewayUrl(gatewayUrl, report)
+  const headers = ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS'].map(text)
   const ofLedger =
     read.ledger === undefined ? undefined : problemOfLedgerUrl(read.ledger, read.ledgerUnencrypted)
   if (ofLedger !== undefined) report('WAYBILL_LEDGER', ofLedger)
@@ -282,6 +283,8 @@ export function examineSettings(
     report('WAYBILL_RUN_BY', 'is workers, which needs WAYBILL_LEDGER')
   const settings: Settings = Object.freeze({
     ...read,
+    // Of two headers of a name, the later one is sent.
+    otlpHeaders: [...headers, read.otlpHeaders].filter((one) => one !== undefined).join(',') || undefined,
     commandEnvironment: {
       ...Object.fromEntries(
         HANDED_ON.map((name) => [name, environment[name] ?? ''] as const).filter(([, value]) => value !== ''),
@@ -296,11 +299,9 @@ export function examineSettings(
     report('WAYBILL_KEY', 'is shorter than 16 characters: too easy to guess')
   checkNotifications(settings, report)
   checkConsole(settings, report)
-  // The exporter of traces also sends the headers of OpenTelemetry's own variables.
-  const headers = ['WAYBILL_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS']
-  const sent = headers.filter((name) => text(name) !== undefined || text(`${name}_FILE`) !== undefined)
-  if (settings.otlpEndpoint !== undefined && sent.length > 0 && !isPrivate(settings.otlpEndpoint))
-    report('WAYBILL_OTLP_ENDPOINT', `${MUST_BE_HTTPS} where ${sent.join(', ')} is set`)
+  const { otlpEndpoint, otlpHeaders } = settings
+  if (otlpEndpoint !== undefined && otlpHeaders !== undefined && !isPrivate(otlpEndpoint))
+    report('WAYBILL_OTLP_ENDPOINT', `${MUST_BE_HTTPS} where headers are set`)
   return { settings, findings }
 }
 

@@ -87,11 +87,13 @@ export const tonedRows = (lines: readonly string[], tones: ReadonlyMap<string, T
 
 const longest = (texts: readonly string[]): number => Math.max(...texts.map(({ length }) => length))
 
-/** Columns of numbers: all but the first, the first alone, none, or a range. */
-type Numbers = 'rest' | 1 | 'none' | { readonly from: number; readonly to: number }
+/** Columns of numbers: all but the first, the first alone, none, a range, or places from 0. */
+type Numbers = 'rest' | 1 | 'none' | { readonly from: number; readonly to: number } | readonly number[]
 
-const isNumber = (numbers: Numbers, at: number): boolean =>
-  typeof numbers === 'object' ? numbers.from <= at && at <= numbers.to : numbers === (at === 0 ? 1 : 'rest')
+function isNumber(numbers: Numbers, at: number): boolean {
+  if (typeof numbers !== 'object') return numbers === (at === 0 ? 1 : 'rest')
+  return 'from' in numbers ? numbers.from <= at && at <= numbers.to : numbers.includes(at)
+}
 
 const NO_LINES = Object.fromEntries(
   ['top', 'bottom', 'left', 'mid', 'right'].flatMap((side) =>

@@ -113,7 +113,7 @@ export interface Catalog {
 }
 
 /** Code object of a record (interface, "Code object"). */
-export interface Coding {
+interface Coding {
   readonly code: string
   readonly codeSystem: string
   readonly codeSystemName: string

@@ -10,7 +10,7 @@ import { type CompiledRule, type RuleSite, rejected } from './rule.ts'
 import { branchOf } from './scope.ts'
 
 /** Rule name of all records of the test; a row is one person's answers. */
-export const ASSESSMENT = 'assessment'
+const ASSESSMENT = 'assessment'
 
 const NO_ANSWERS = fault('answers-missing', 'the row answers none of the questions')
 

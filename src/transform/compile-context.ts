@@ -57,7 +57,7 @@ export interface ExportJoin {
 }
 
 /** Field for the rest of a name behind a join's name (`.NPI`). A dead end is reported and reads as empty. */
-export type Join = (rest: string, path: KeyPath) => CompiledField
+type Join = (rest: string, path: KeyPath) => CompiledField
 
 /** Text of a field, '' where empty; or the fault in place of a text. */
 export type FieldText = string | Fault

@@ -20,7 +20,7 @@ import type { RegisterDefinition, RowBlock } from './mapping-definition.ts'
 import { readReference, type Undone, undone } from './references.ts'
 import type { Scope } from './scope.ts'
 
-export type RowIdentity =
+type RowIdentity =
   | { readonly ok: true; readonly key: string; readonly account: SentAccount }
   /** `account` where the reference can be read. */
   | { readonly ok: false; readonly issue: Issue; readonly account?: SentAccount }

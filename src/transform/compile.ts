@@ -66,7 +66,7 @@ export interface Recogniser {
   complete(row: CsvRow, identified: KeyedPerson, known: NonNullable<MappedRow['known']>): MappedRow
 }
 
-export type KeyedPerson = Pick<MappedRow, 'key' | 'account'>
+type KeyedPerson = Pick<MappedRow, 'key' | 'account'>
 
 export interface CompiledMapping {
   readonly name: string

@@ -197,7 +197,7 @@ function readerOf(token: string, century: number): TokenReader | undefined {
 }
 
 /** `wall`: NaN where the text does not match; `offset`: minutes, where the form has one. */
-export interface ReadTokens {
+interface ReadTokens {
   readonly wall: number
   readonly offset: number | undefined
 }

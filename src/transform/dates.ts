@@ -5,7 +5,7 @@
 import { DateTime, FixedOffsetZone, IANAZone, type Zone } from 'luxon'
 import { compileDigits, compileTokens, DAY, minutesOf, tokensFault, wallClock } from './date-forms.ts'
 
-export type DateFault = 'date-invalid' | 'date-skipped-by-daylight-saving' | 'date-doubled-by-daylight-saving'
+type DateFault = 'date-invalid' | 'date-skipped-by-daylight-saving' | 'date-doubled-by-daylight-saving'
 
 /** Milliseconds since the epoch, with the offset of the text (minutes east of UTC); or the fault. */
 export type Instant =

@@ -125,7 +125,7 @@ const Format = z.string().superRefine((format, context) => {
 const Formats = z.union([Format.transform((one) => [one]), z.array(Format).min(1)])
 
 /** Name of an IANA zone. @param otherwise alternative to a name, for the message */
-export const Zone = (otherwise?: string) =>
+const Zone = (otherwise?: string) =>
   z.string().superRefine((zone, context) => {
     const message = zoneFault(zone, otherwise)
     if (message !== undefined) context.addIssue({ code: 'custom', message })

@@ -149,7 +149,7 @@ function unscaled(number: string, scale: number): bigint {
 }
 
 /** Written form of a rule's value. */
-export interface ValueForm {
+interface ValueForm {
   readonly number?: NumberFormat | undefined
   /** Bounds are rejected, left out, or sent with the limit as value and the original in `source.notes`. */
   readonly comparators?: 'reject' | 'skip' | 'limit' | undefined
@@ -163,7 +163,7 @@ export interface NotedValue {
 }
 
 /** Reads a value; undefined where the mapping leaves it out. */
-export type ValueReader = (raw: string) => string | NotedValue | Fault | undefined
+type ValueReader = (raw: string) => string | NotedValue | Fault | undefined
 
 /** `<5`, `>= 200`; HL7 and FHIR write no further comparators (HL7 v2.5.1, 2.A.66; FHIR R4, quantity-comparator). */
 const BOUND = /^(?:<=|>=|[<>≤≥])\s*(.*)$/
@@ -210,7 +210,7 @@ export function parseFeetAndInches(raw: string): NumberText {
 }
 
 /** Bounds as JSON numbers, in the unit behind them (as spelled; '' for none). */
-export interface ReferenceRange {
+interface ReferenceRange {
   readonly low?: string
   readonly high?: string
   readonly unit: string

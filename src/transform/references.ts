@@ -8,7 +8,7 @@ import { isExponent } from './codes.ts'
 /** Damage that was undone: the original reference is certain. */
 export type Undone = 'formula' | 'invisible'
 
-export type ReadReference = { readonly reference: string; readonly undone: Undone | undefined } | Fault
+type ReadReference = { readonly reference: string; readonly undone: Undone | undefined } | Fault
 
 /** A reference that needs no further check. */
 const PLAIN = /^[A-Z]{0,8}[-_]?0*[1-9]\d{0,14}$/
@@ -108,7 +108,7 @@ const KEPT_DIGITS = 15
 const ZEROS_BY_ROUNDING = 3
 
 /** Watches the long references of an export for rounding by a spreadsheet. */
-export interface RoundedWatch {
+interface RoundedWatch {
   add(reference: string): void
   /** True for a number longer than a spreadsheet can keep. */
   isLong(reference: string): boolean

@@ -75,7 +75,7 @@ export interface RuleSite {
 }
 
 /** Condition of a rule, its result where the condition does not hold, and its own date. */
-export interface Applies {
+interface Applies {
   readonly condition: CompiledCondition
   readonly date: CompiledDate | undefined
   readonly otherwise: undefined | LeftOut

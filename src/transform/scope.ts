@@ -27,7 +27,7 @@ export const branchOf = (...parts: readonly ({ readonly branch: Branch } | undef
 export const isWithin = (one: Branch, other: Branch): boolean => (one & ~other) === 0
 
 /** Text of a scalar, trimmed; '' for none (absent, null, empty); null for an object or a list. */
-export type Reader = (scope: Scope) => string | null
+type Reader = (scope: Scope) => string | null
 
 /** A place in the row: its reader, and the levels to enter first. */
 export interface Located {
@@ -65,7 +65,7 @@ export interface Trail {
 }
 
 /** A level as written in a mapping: the elements on a path; or the parts of a text, between delimiters. */
-export type LevelDefinition = string | { readonly from: string; readonly by: string }
+type LevelDefinition = string | { readonly from: string; readonly by: string }
 export type Each = Readonly<Record<string, LevelDefinition>>
 
 interface Level {
@@ -193,7 +193,7 @@ export function refuseMissing(
 }
 
 /** Levels of a JSON row, and names of `read.context`. */
-export interface JsonLevels {
+interface JsonLevels {
   readonly each?: Each | undefined
   readonly context?: Readonly<Record<string, unknown>> | undefined
 }
@@ -316,7 +316,7 @@ export type Step = string | number | Filter
 
 /** Several values at the end of steps: a filter selects several, or a name meets a list. `undefined` stands for no value. */
 export const SEVERAL = Symbol('several values')
-export type Found = JsonValue | undefined | typeof SEVERAL
+type Found = JsonValue | undefined | typeof SEVERAL
 
 /** Compiles a path into steps. @throws Error with the reason: no RFC 9535 path, or several values by wildcard, slice or descent */
 export function compileSteps(path: string, shown: string): readonly Step[] {

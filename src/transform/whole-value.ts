@@ -11,7 +11,7 @@ import { segmentIn } from './obx-structure.ts'
 import { anchorAt, type Structure, type Unread } from './reading.ts'
 import { follow, type Scope, SEVERAL } from './scope.ts'
 
-export interface WholeValue {
+interface WholeValue {
   /** Finds an unread part. @param hasValue true where the rule has read a value; without a value, only parts of the value itself count */
   unread(scope: Scope, hasValue: boolean): Unread | undefined
   /** Unit and code of a FHIR quantity that is the value, where the two texts differ; else empty. */

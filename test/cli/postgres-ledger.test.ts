@@ -1,10 +1,12 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { openTickets } from '../../src/ledger/postgres/tickets.ts'
 import { ask, serve } from '../console/console-under-test.ts'
 import { blocks, page } from '../docs/pages.ts'
 import { asAdmin, emptySchema } from '../postgres/server.ts'
 import { ANN, BEN, type Clinic, GOOD, HEADER, openClinic } from './clinic.ts'
+import { ended } from './command-line.ts'
 import { readReceipts, readRejects } from './run-outputs.ts'
 
 const BAD = 'cara,2026-03-02,fast,5.3,72.5,kg,no pulse\n'
@@ -64,6 +66,10 @@ test('a run on PostgreSQL has the summary, receipts and rejects of a run on a fi
   const [file, server] = [await twoNights(onFile), await twoNights(onServer)]
   expect(server).toEqual(file)
   expect(server.stored).toEqual(expect.arrayContaining(GOOD))
+  // The rights are enough for the queue of workers.
+  const tickets = await openTickets({ url: WAYBILL_LEDGER }, { supervises: true })
+  expect(await tickets.take()).toBeUndefined()
+  await tickets.close()
 
   const { workplace } = onServer
   const { waybill } = workplace
@@ -97,6 +103,20 @@ test('a run on PostgreSQL has the summary, receipts and rejects of a run on a fi
   await onServer.deliver('c.csv', HEADER + LATER + BEN)
   expect((await onServer.run()).out).toContain('"state":"finished"')
   expect(await onServer.stored()).toEqual(before)
+})
+
+test('a run by a worker has the summary, receipts and rejects of a run on a file', async () => {
+  const onFile = await openClinic()
+  const byWorker = await openClinic({
+    environment: { WAYBILL_LEDGER: await emptySchema(), WAYBILL_RUN_BY: 'workers' },
+  })
+  const worker = byWorker.workplace.start('worker')
+  const over = ended(worker)
+  onTestFinished(async () => {
+    worker.kill('SIGKILL')
+    await over
+  })
+  expect(await twoNights(byWorker)).toEqual(await twoNights(onFile))
 })
 
 test('another key than that of the ledger, and no key, are refused before anything is sent', async () => {

@@ -1,11 +1,5 @@
 import { expect, test } from 'vitest'
-import {
-  createRunReporter,
-  outageBegins,
-  outageChanges,
-  outageEnds,
-  outageProgress,
-} from '../../src/cli/run-reporter.ts'
+import { createRunReporter } from '../../src/cli/run-reporter.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { type Counts, noCounts } from '../../src/model/balance.ts'
 import { WaybillError } from '../../src/model/errors.ts'
@@ -13,7 +7,7 @@ import { waitsLines, waitsText } from '../../src/story/words.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { createProgress, NO_PROGRESS, type ProgressState } from '../../src/telemetry/progress.ts'
 
-function reporting(level: 'info' | 'debug' = 'info') {
+function reporting(level: 'info' | 'debug' = 'info', now = () => 0) {
   const lines: Record<string, unknown>[] = []
   const shown: string[] = []
   const sink = {
@@ -28,7 +22,7 @@ function reporting(level: 'info' | 'debug' = 'info') {
       note: (text) => void shown.push(text),
     },
     createLogger(sink, undefined, () => 0),
-    () => 0,
+    now,
   )
   const start = (id: string) =>
     reporter.runStarted({ id, job: 'nightly', gateway: 'built-in', resumed: false, ...tallies })
@@ -318,17 +312,21 @@ const NOTED = {
 }
 
 test('the log says since when, why, until when, and how much waits', () => {
-  expect(outageBegins(GONE)).toBe(
-    `gateway unavailable since 2026-03-02T02:17:05Z (not-sent: ${WHAT}); waiting, gives up at 2026-03-02T02:47:05Z; 2,500 records are pending`,
-  )
-  expect(outageChanges({ ...GONE, class: 'not-taken', what: 'x was answered 503' })).toBe(
-    'gateway still unavailable, now for another cause (not-taken: x was answered 503)',
-  )
-  expect(outageEnds({ ...GONE, pending: 1 }, SINCE + 754_000)).toBe(
-    'gateway available again after 12 min 34 s and 7 failed requests; 1 record is pending',
-  )
+  const clock = { now: SINCE }
+  const { reporter, lines } = reporting('info', () => clock.now)
+  reporter.outage(GONE)
+  reporter.outage({ ...GONE, class: 'not-taken', what: 'x was answered 503' })
+  clock.now = SINCE + 754_000
+  reporter.outage({ ...GONE, isOver: true, pending: 1 })
   // A clock may be set back.
-  expect(outageEnds({ ...GONE, failures: 1 }, SINCE - 1)).toContain('after 0 s and 1 failed request')
+  clock.now = SINCE - 1
+  reporter.outage({ ...GONE, isOver: true, failures: 1 })
+  expect(lines.map(({ message }) => message)).toEqual([
+    `gateway unavailable since 2026-03-02T02:17:05Z (not-sent: ${WHAT}); waiting, gives up at 2026-03-02T02:47:05Z; 2,500 records are pending`,
+    'gateway still unavailable, now for another cause (not-taken: x was answered 503)',
+    'gateway available again after 12 min 34 s and 7 failed requests; 1 record is pending',
+    'gateway available again after 0 s and 1 failed request; 2,500 records are pending',
+  ])
 })
 
 test.each([
@@ -336,7 +334,9 @@ test.each([
   [86_399_999, 'waiting for the gateway since 02:17, gives up at 02:17 UTC'],
   [86_400_000, 'waiting for the gateway since 2026-03-02 02:17, gives up at 2026-03-03 02:17 UTC'],
 ])('progress, with a patience of %i ms', (patience, words) => {
-  expect(outageProgress({ since: SINCE, givesUpAt: SINCE + patience })).toBe(words)
+  const { reporter, shown } = reporting()
+  reporter.outage({ ...GONE, givesUpAt: SINCE + patience })
+  expect(shown).toEqual([words])
 })
 
 test('of a run of another process', () => {

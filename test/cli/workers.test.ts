@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { generateSamples } from '../../samples/generate.ts'
+import { openTickets } from '../../src/ledger/postgres/tickets.ts'
 import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
 import { asAdmin, emptySchema } from '../postgres/server.ts'
 import { ANN, BEN, GOOD, HEADER, openClinic } from './clinic.ts'
@@ -31,8 +32,9 @@ async function queueOf(url: string): Promise<string> {
       `select quote_ident(schemaname) || '.' || quote_ident(tablename) as name from pg_tables
         where schemaname = current_schema() || '_queue'`,
     )
-    const tables = await Promise.all(rows.map(({ name }) => client.query(`select * from ${name}`)))
-    return JSON.stringify(tables.map((table) => table.rows))
+    let text = ''
+    for (const { name } of rows) text += JSON.stringify((await client.query(`select * from ${name}`)).rows)
+    return text
   } finally {
     await client.end()
   }
@@ -71,6 +73,22 @@ test('a job that the worker refuses ends with the exit code of the refusal', asy
   const clinic = await openClinic({ environment: { WAYBILL_LEDGER, WAYBILL_RUN_BY: 'workers' } })
   startWorker(clinic.workplace)
   expect(await clinic.run()).toMatchObject({ code: 2, err: expect.stringContaining('error exports-none') })
+})
+
+test('a run that no worker has begun is withdrawn when its command is interrupted', async () => {
+  const url = await emptySchema()
+  const { workplace, deliver } = await openClinic({
+    environment: { WAYBILL_LEDGER: url, WAYBILL_RUN_BY: 'workers' },
+  })
+  await deliver('a.csv', HEADER + ANN)
+  const asking = workplace.start('run', 'clinic')
+  const over = ended(asking)
+  await expect.poll(() => queueOf(url).catch(() => '')).toContain('"singleton_key":"clinic ')
+  asking.kill('SIGINT')
+  expect(await over).toMatchObject({ code: 130, err: expect.stringContaining('No worker had begun it.') })
+  const tickets = await openTickets({ url }, { supervises: false })
+  onTestFinished(() => tickets.close())
+  expect(await tickets.take()).toBeUndefined()
 })
 
 /** A run of many requests, under way in the first of two workers. */

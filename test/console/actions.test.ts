@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test, vi } from 'vitest'
-import { actionOf } from '../../src/console/typed-commands.ts'
+import { ACTION_COMMANDS, type ActionName, actionOf, commandOf } from '../../src/console/typed-commands.ts'
 import { LOOK_EVERY_MS } from '../../src/run/lease.ts'
 import { ANN, BEN, GOOD, HEADER, JOB, openClinic } from '../cli/clinic.ts'
 import { ended } from '../cli/command-line.ts'
@@ -109,3 +109,114 @@ test('a run of another process is stopped, and given up', async () => {
   await visitor.post('/do/give-up', { csrf, run })
   expect(await stateOf(visitor, run)).toMatchObject({ state: 'failed', reason: 'given-up' })
 }, 120_000)
+
+test('commands and actions are the same, both ways, or there is no action', () => {
+  const commands = [
+    'waybill acknowledge --job nightly --reason value-not-a-number',
+    'waybill acknowledge RUN-1 --undo',
+    "waybill put-aside 'a day.csv' --job nightly --reason 'the vendor sends a new one'",
+    'waybill put-aside day.csv --undo',
+    'waybill pause nightly --until 06:00',
+    'waybill run nightly --dry-run',
+    'waybill run nightly --accept-drift',
+    'waybill resume nightly --backfill',
+    'waybill rerun --reason unit-unknown --since 7d',
+    'waybill reconcile RUN-1 --verify --sample 5%',
+    'waybill resolve RUN-1 --accept --transaction T-1',
+    'waybill backfill nightly --from 2026-03-01 --to 2026-03-31 --rate 0.5',
+    'waybill notify nightly',
+    'waybill expect nightly',
+    'waybill stop RUN-1',
+  ]
+  for (const command of commands) {
+    const to = new URL(actionOf(command)?.to ?? '', 'http://console')
+    const action = to.pathname.replace('/do/', '') as ActionName
+    expect(Object.keys(ACTION_COMMANDS)).toContain(action)
+    expect(commandOf(action, Object.fromEntries(to.searchParams))).toBe(command)
+  }
+  // Files of the machine, and words that are understood in part, have no action.
+  for (const command of [
+    'waybill run nightly --file day.csv',
+    'waybill rerun RUN-1 --reason unit-unknown',
+    'waybill run nightly; waybill prune',
+    'waybill accounts erase --file x.csv',
+    'waybill backup FILE',
+  ])
+    expect(actionOf(command)).toBeUndefined()
+})
+
+test('several runs are chosen, shown and acknowledged at once; the page names what is missing', async () => {
+  const { clinic, run, visitor } = await inDoubt()
+  const { csrf, get, post } = visitor
+  const open = await get('/do/rerun')
+  expect(open.text).toContain('<details class="options" open>')
+  expect(open.text).not.toContain('class="does"')
+  expect((await post('/do/rerun', { csrf })).status).toBe(400)
+  expect((await post('/do/rerun', { csrf, job: 'clinic', since: 'yesterday' })).status).toBe(400)
+  expect((await get('/do/reconcile?job=clinic&reason=none')).text).toContain('All runs of clinic so far')
+
+  const shown = await get('/do/reconcile?job=clinic&since=1d')
+  expect(shown.text).toContain('<pre>waybill reconcile --job clinic --since 1d</pre>')
+  expect(shown.text).toContain('1 run of clinic: profiles are read')
+  const dry = await clinic.workplace.waybill(
+    ...['reconcile', '--job', 'clinic', '--since', '1d', '--dry-run', '--json'],
+  )
+  expect(JSON.parse(dry.out).runs).toMatchObject([{ run }])
+  await post('/do/reconcile', { csrf, job: 'clinic', since: '1d', verify: 'yes' })
+  await vi.waitFor(
+    async () =>
+      expect((await get('/')).text).toContain('6 records found, 0 missing, 0 still in doubt; compared:'),
+    20_000,
+  )
+
+  // A withdrawn acknowledgement needs somebody again.
+  await clinic.deliver('bad.csv', `${HEADER}${ANN.replace(/,\d+,/, ',high,')}`)
+  const { run: bad } = JSON.parse((await clinic.run()).out)
+  expect(await post('/do/acknowledge', { csrf, run: bad })).toMatchObject({ status: 303 })
+  expect((await get('/')).text).toContain('Nothing needs you')
+  expect((await get(`/runs/${bad}`)).text).toContain(`/do/undo-acknowledge?run=${bad}`)
+  await post('/do/undo-acknowledge', { csrf, run: bad })
+  expect((await get('/')).text).toContain('1 of 1 job needs you')
+}, 120_000)
+
+test('a pause gets its end, a dry run sends nothing, and an export is put aside and read again', async () => {
+  const clinic = await openClinic()
+  await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}`)
+  const visitor = await enter(await serve(clinic.workplace))
+  const { csrf, get, post } = visitor
+  expect((await get('/do/pause?job=clinic&until=2h')).text).toContain(
+    '<pre>waybill pause clinic --until 2h</pre>',
+  )
+  await post('/do/pause', { csrf, job: 'clinic', until: '2h', note: 'the vendor moves' })
+  const { jobs } = JSON.parse(
+    (await clinic.workplace.waybill('schedule', '--explain', 'clinic', '--json')).out,
+  )
+  expect(jobs[0].paused).toMatchObject({ note: 'the vendor moves', until: expect.any(String) })
+  expect((await post('/do/pause', { csrf, job: 'clinic', until: 'later' })).status).toBe(400)
+
+  await post('/do/count', { csrf, job: 'clinic' })
+  await vi.waitFor(
+    async () => expect((await get('/')).text).toContain('Dry run of clinic: 1 export, 2 rows, 2 mapped'),
+    20_000,
+  )
+  expect(await clinic.stored()).toEqual([])
+  expect((await post('/do/resume', { csrf, job: 'clinic' })).status).toBe(409)
+
+  await clinic.deliver('empty.csv', 'no,column\n1,2\n')
+  await clinic.run()
+  await post('/do/put-aside', { csrf, job: 'clinic', export: 'empty.csv' })
+  const aside = await get('/')
+  expect(aside.text).toContain('<h2>Put aside ')
+  expect(aside.text).toContain('/do/put-back?export=empty.csv&amp;job=clinic')
+  await post('/do/put-back', { csrf, job: 'clinic', export: 'empty.csv' })
+  expect((await get('/')).text).not.toContain('<h2>Put aside ')
+  const { audit } = JSON.parse((await clinic.workplace.waybill('audit', '--json')).out)
+  expect(audit.map(({ action }: { action: string }) => action)).toEqual([
+    'pause',
+    'put-aside',
+    'undo-put-aside',
+  ])
+  const notified = await post('/do/notify', { csrf, job: 'clinic' })
+  expect(notified.status).toBe(400)
+  expect(notified.text).toContain('has no target for notifications')
+}, 60_000)

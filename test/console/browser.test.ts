@@ -26,10 +26,12 @@ async function opened(
   served: Served,
   width = 1280,
   colorScheme: 'light' | 'dark' = 'light',
+  media: 'screen' | 'print' = 'screen',
 ): Promise<Opened> {
   const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme })
   onTestFinished(() => context.close())
   const page = await context.newPage()
+  await page.emulateMedia({ media })
   const complaints: string[] = []
   page.on('console', (message) => complaints.push(message.text()))
   page.on('pageerror', (error) => complaints.push(error.message))
@@ -63,6 +65,7 @@ const LOOKS = [
   ['wide', 1280, 'light'],
   ['narrow', 390, 'light'],
   ['dark', 1280, 'dark'],
+  ['print', 1000, 'light'],
 ] as const
 
 test.each(LOOKS)(
@@ -70,7 +73,7 @@ test.each(LOOKS)(
   async (name, width, scheme) => {
     const { workplace, run } = await openInstallation({ WAYBILL_LOG_FILE: 'log' })
     const served = await serve(workplace, ['--health-data'])
-    const { page, complaints } = await opened(served, width, scheme)
+    const { page, complaints } = await opened(served, width, scheme, name === 'print' ? 'print' : 'screen')
     const show = JSON.parse((await workplace.waybill('show', run, '--json')).out)
     const code = z.object({ reasons: z.array(z.object({ code: z.string() })) }).parse(show).reasons[0]?.code
     const [row] = JSON.parse(
@@ -93,6 +96,8 @@ test.each(LOOKS)(
       schedule: '/schedule',
       system: '/system',
       action: `/do/acknowledge?run=${run}`,
+      'action-on-several': '/do/rerun',
+      'action-with-options': '/do/run?job=nightly&acceptDrift=yes&limit=100',
       missing: '/runs/none',
     }
     for (const [what, path] of Object.entries(pages))
@@ -106,10 +111,16 @@ test.each(LOOKS)(
 test.each(LOOKS)(
   'pages after a week are sound: %s',
   async (name, width, scheme) => {
-    const { workplace } = await openWeek()
+    const { workplace, doubtful } = await openWeek()
+    await workplace.waybill('acknowledge', '--job', 'clinic', '--by', 'olga', '--note', 'the vendor knows')
+    await workplace.waybill('pause', 'clinic', '--until', '2h', '--by', 'olga')
     const served = await serve(workplace, ['--health-data'])
-    const { page, complaints } = await opened(served, width, scheme)
+    const { page, complaints } = await opened(served, width, scheme, name === 'print' ? 'print' : 'screen')
     const pages = {
+      morning: '/',
+      run: `/runs/${doubtful}`,
+      schedule: '/schedule',
+      system: '/system',
       'in-doubt': '/in-doubt',
       exports: '/exports',
       backfill: `/backfill?job=clinic&from=2026-02-10&to=${UNREAD_DAY}`,
@@ -118,8 +129,8 @@ test.each(LOOKS)(
     for (const [what, path] of Object.entries(pages))
       await expectSound(page, served.base + path, width, `${what}-of-a-week-${name}`)
     await page.goto(`${served.base}/mappings/clinic`)
-    await page.click('text=Rows as records')
-    await expectSound(page, page.url(), width, `rows-of-a-week-${name}`)
+    const rows = await page.getAttribute('text=Rows as records', 'href')
+    await expectSound(page, served.base + rows, width, `rows-of-a-week-${name}`)
     expect(complaints).toEqual([])
   },
   120_000,
@@ -145,7 +156,16 @@ test('the keyboard alone reaches every link, field and button of each page', asy
     ...['accept', 'resend', 'reconcile', 'rerun', 'acknowledge'].map(
       (action) => `/do/${action}?run=${doubtful}`,
     ),
-    ...['run', 'pause', 'unpause'].map((action) => `/do/${action}?job=clinic`),
+    ...['run', 'count', 'resume', 'pause', 'unpause', 'notify', 'expect'].map(
+      (action) => `/do/${action}?job=clinic`,
+    ),
+    ...['rerun', 'reconcile', 'acknowledge'].map((action) => `/do/${action}`),
+    '/do/put-aside?job=clinic&export=x.csv',
+    '/do/put-back?job=clinic&export=x.csv',
+    `/do/undo-acknowledge?run=${doubtful}`,
+    `/do/give-up?run=${doubtful}`,
+    `/do/stop?run=${doubtful}`,
+    `/do/backfill?job=clinic&from=2026-03-01&to=${UNREAD_DAY}`,
   ]
   for (const path of pages) {
     await page.goto(served.base + path)
@@ -245,7 +265,8 @@ test('a run of another process shows without a reload, and so does what another 
   await second.page.waitForSelector('text=Paused by')
 }, 60_000)
 
-test('the page of a run under way follows it to its end', async () => {
+/** A nightly run in a process of its own, held at its third batch. */
+async function heldNight() {
   let batches = 0
   const hold = Promise.withResolvers<void>()
   const clinic = await openClinic({
@@ -256,13 +277,60 @@ test('the page of a run under way follows it to its end', async () => {
     },
   })
   await clinic.deliver('day.csv', delivery('p', 2_000))
-  const running = ended(clinic.workplace.start('run', 'clinic', '--json', '--quiet'))
-  await vi.waitFor(() => expect(batches).toBeGreaterThanOrEqual(3), 60_000)
-  const { page } = await opened(await serve(clinic.workplace))
+  return {
+    workplace: clinic.workplace,
+    /** The run has not ended yet. */
+    async begin() {
+      const running = ended(clinic.workplace.start('run', 'clinic', '--json', '--quiet'))
+      await vi.waitFor(() => expect(batches).toBeGreaterThanOrEqual(3), 60_000)
+      return { running }
+    },
+    release: () => hold.resolve(),
+  }
+}
+
+test('two browsers and a nightly run at once: what one does the others show without a reload', async () => {
+  const night = await heldNight()
+  const served = await serve(night.workplace)
+  const first = await opened(served)
+  const second = await opened(served)
+  const mark = ({ page }: Opened) => page.evaluate('document.body.dataset.same = "yes"')
+  const isSame = ({ page }: Opened) => page.evaluate('document.body.dataset.same')
+  await mark(first)
+  await mark(second)
+  const { running } = await night.begin()
+  for (const { page } of [first, second]) await page.waitForSelector('#under-way a')
+  expect([await isSame(first), await isSame(second)]).toEqual(['yes', 'yes'])
+
+  // The second follows the run; the first stops it.
+  await second.page.click('#under-way a')
+  await second.page.waitForSelector('.verdict >> text=Under way')
+  await mark(second)
+  await first.page.click('#under-way a')
+  await first.page.click('text=Stop')
+  await first.page.click('button.does')
+  // The answer comes while the run still waits for the gateway.
+  await first.page.waitForURL('**/runs/**')
+  night.release()
+  for (const { page } of [first, second]) await page.waitForSelector('.verdict >> text=Interrupted')
+  expect(await isSame(second)).toBe('yes')
+  expect((await running).code).toBe(130)
+  // The second resumes it, and the first shows its end.
+  await mark(first)
+  await second.page.click('text=Resume clinic')
+  await second.page.click('button.does')
+  await first.page.waitForSelector('.verdict >> text=Finished')
+  expect(await isSame(first)).toBe('yes')
+}, 120_000)
+
+test('the page of a run under way follows it to its end', async () => {
+  const night = await heldNight()
+  const { running } = await night.begin()
+  const { page } = await opened(await serve(night.workplace))
   await page.click('#under-way a')
   expect(await page.textContent('.verdict')).toContain('Under way')
   await page.click('summary >> nth=0')
-  hold.resolve()
+  night.release()
   expect((await running).code).toBe(0)
   await page.waitForSelector('.verdict >> text=Finished')
   expect(await page.textContent('#balance .numbers')).toContain('rows read2,000')

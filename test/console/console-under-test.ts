@@ -13,7 +13,8 @@ P-2,Ben,Moor,1990-10-01,M,01001,02/04/2026 09:20,A,N,Y,118,high,,,160,,,,,,,,,N,
 /** Markup in the name of a file that a vendor chose. */
 export const EXPORT = 'acme_<img src=x onerror=alert(1)>_20260204.csv'
 
-const JOB = `gateway: built-in
+/** Job of the installation. */
+export const NIGHTLY = `gateway: built-in
 exports: { from: ../inbox, match: "acme_*.csv", mapping: acme-onsite }
 schedule: { cron: "15 2 * * *", zone: America/New_York, missed: skip }
 `
@@ -30,7 +31,7 @@ export async function openInstallation(settings: Record<string, string> = {}): P
   readonly run: string
 }> {
   const workplace = await createWorkplace(settings)
-  await workplace.job('nightly', JOB)
+  await workplace.job('nightly', NIGHTLY)
   await deliver(workplace, EXPORT)
   const { out, err } = await workplace.waybill('run', 'nightly', '--json')
   const { run } = JSON.parse(out) as { run?: string }

@@ -295,6 +295,20 @@ test('a login by OpenID Connect opens a session with the roles of name and group
   const nobody = let_in.headers['set-cookie']?.find((one) => one.startsWith(`${name}=`))?.split(';')[0] ?? ''
   expect((await ask(`${base}/`, { headers: { cookie: nobody } })).status).toBe(403)
 
+  // Browsers drop tabs, and take a backslash for a slash.
+  for (const to of [
+    '/\t/evil.example/',
+    '/\\evil.example/',
+    '/\n/evil.example/',
+    'https://evil.example/',
+    'evil',
+  ]) {
+    const lured = await begin(served, to)
+    issuer.nonce = lured.given.get('nonce') ?? ''
+    const back = await backTo(served, lured.cookie, lured.given.get('state') ?? '')
+    expect({ to, location: back.headers.location }).toEqual({ to, location: '/' })
+  }
+
   // A token for another client, or with another nonce, opens nothing.
   for (const fault of ['audience', 'nonce'] as const) {
     const forged = await begin(served)

@@ -1,8 +1,10 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
-import { ask, enter, serve, type Visitor } from './console-under-test.ts'
+import { ask, deliver, enter, NIGHTLY, openInstallation, serve, type Visitor } from './console-under-test.ts'
 import { DAYS, DOUBTFUL_DAY, nameOf, openWeek, UNREAD_DAY } from './week.ts'
 
 const jsonOf = async ({ get }: Visitor, path: string): Promise<unknown> =>
@@ -170,4 +172,99 @@ test('a mapping shows its changes since the run, and their effect; rows need a r
   expect((await plain.get('/mappings/none')).status).toBe(404)
   expect((await plain.get('/mappings/..%2Fjobs%2Fclinic')).status).toBe(404)
   expect((await ask(`${(await serve(week.workplace)).base}${rows}`)).status).toBe(401)
+}, 60_000)
+
+test('the JSON of each page is that of its command', async () => {
+  const { workplace, doubtful } = await openWeek({ WAYBILL_LOG_FILE: 'log' })
+  const visitor = await enter(await serve(workplace, ['--health-data']))
+  const said = async (...args: string[]): Promise<unknown> =>
+    JSON.parse((await workplace.waybill(...args, '--json')).out)
+  const code = 'in-doubt'
+  const pages = {
+    '/in-doubt': ['in-doubt'],
+    '/exports?job=clinic': ['exports', 'clinic'],
+    '/mappings': ['mapping', 'list'],
+    '/mappings/clinic': ['mapping', 'show', 'clinic'],
+    [`/runs/${doubtful}/log`]: ['logs', doubtful],
+    [`/runs/${doubtful}/reasons/${code}`]: ['show', doubtful, '--reason', code],
+    [`/runs/${doubtful}/reasons/${code}/values`]: ['show', doubtful, '--reason', code, '--values'],
+  }
+  for (const [path, command] of Object.entries(pages)) {
+    const shown = await jsonOf(visitor, path)
+    expect({ path, shown }).toEqual({ path, shown: await said(...command) })
+    expect(JSON.stringify(shown).length).toBeGreaterThan(40)
+  }
+  expect((await workplace.waybill('mapping', 'show', 'clinic')).out).toContain('hba1c: 0 added, 40 removed')
+  await workplace.waybill('backfill', 'clinic', '--from', DAYS[0], '--to', UNREAD_DAY, '--quiet')
+  const begun = await said('backfills')
+  expect(await jsonOf(visitor, '/backfill')).toEqual(begun)
+  expect(begun).toMatchObject({ backfills: [{ rows: 200 }] })
+  const Checks = z.object({
+    exit: z.number(),
+    findings: z.array(z.object({ check: z.string(), level: z.string() })),
+  })
+  expect(Checks.parse(await jsonOf(visitor, '/system'))).toEqual(Checks.parse(await said('doctor')))
+  const { out } = await workplace.waybill('show', doubtful, '--reason', code)
+  expect(out).toContain('heart-rate')
+  expect((await workplace.waybill('in-doubt')).out).toContain(`waybill reconcile ${doubtful}`)
+  expect((await workplace.waybill('show', doubtful, '--values')).code).toBe(2)
+}, 60_000)
+
+test('the schedule is a calendar, and a try to come is counted down', async () => {
+  const { workplace, run } = await openInstallation()
+  const noon = Date.parse('2027-03-10T12:00:00Z')
+  const fires = [
+    ['2027-03-07T07:15:00Z', 'ended', 0, null],
+    ['2027-03-08T07:15:00Z', 'ended', 1, null],
+    ['2027-03-09T07:15:00Z', 'skipped', null, null],
+    ['2027-03-10T07:15:00Z', 'retrying', 3, noon + 150_000],
+  ] as const
+  const database = new DatabaseSync(join(workplace.home, 'ledger.sqlite'))
+  for (const [due, state, exit, retryAt] of fires)
+    database
+      .prepare(
+        'insert into fire (job_id, due, state, exit, retry_at, error) select id, ?, ?, ?, ?, ? from job where name = ?',
+      )
+      .run(Date.parse(due), state, exit, retryAt, exit === 3 ? 'gateway-unreachable' : null, 'nightly')
+  database.close()
+  const visitor = await enter(await serve(workplace, [], () => noon))
+  const { text } = await visitor.get('/schedule')
+  for (const words of [
+    '2027-03-07: ran, all accounted for',
+    '2027-03-08: left something behind',
+    '2027-03-09: missed',
+    '2027-03-10: not ended',
+    '2027-03-11: to come',
+    '2027-03-24: to come',
+    '2027-02-11: no fire',
+  ])
+    expect(text).toContain(`<span class="hidden">${words}</span>`)
+  expect(text).not.toContain('2027-03-25')
+  const morning = await visitor.get('/')
+  expect(morning.text).toContain('<h2>Waiting for the gateway</h2>')
+  expect(morning.text).toMatch(
+    /gateway-unreachable\. The schedule tries again at <time [^>]*>Wed 2027-03-10 12:02:30 UTC<\/time> <span class="soft" data-until="2027-03-10T12:02:30.000Z">\(in 2 min 30 s\)/,
+  )
+  expect(run).not.toBe('')
+})
+
+test('System shows locks, notices that were not delivered, and the audit', async () => {
+  const refused = createServer((_, response) => response.writeHead(500).end())
+  refused.listen(0, '127.0.0.1')
+  await once(refused, 'listening')
+  onTestFinished(() => void refused.close())
+  const { port } = z.object({ port: z.number() }).parse(refused.address())
+  const { workplace, run } = await openInstallation()
+  const hook = `notify: { webhook: "http://127.0.0.1:${port}/hook", on: always }`
+  await workplace.job('nightly', `${NIGHTLY}${hook}\n`)
+  await workplace.waybill('acknowledge', run, '--by', 'olga', '--note', 'the <b>vendor</b> knows')
+  await deliver(workplace, 'acme_20260205.csv', 'Q')
+  await workplace.waybill('run', 'nightly', '--quiet')
+  const database = new DatabaseSync(join(workplace.home, 'ledger.sqlite'))
+  database.exec("update notification set state = 'given-up'")
+  database.close()
+  const { text } = await (await enter(await serve(workplace))).get('/system')
+  expect(text).toContain('No run holds a job.')
+  expect(text).toMatch(/nightly<\/th>[\s\S]*× given up[\s\S]*\/do\/notify\?job=nightly/)
+  expect(text).toMatch(/olga[\s\S]*acknowledge[\s\S]*the &lt;b&gt;vendor&lt;\/b&gt; knows/)
 }, 60_000)

@@ -180,6 +180,7 @@ test('an action shows its effect and its command, then does it', async () => {
   expect(titleOf(await get('/'))).toBe('Nothing needs you: 1 job')
   const { decided } = JSON.parse((await get(`/runs/${run}?json`)).text)
   expect(decided).toMatchObject([{ decision: 'acknowledge', note: 'the vendor cannot correct it' }])
+  expect((await get(`/runs/${run}`)).text).toMatch(/acknowledge, by \S+: the vendor cannot correct it/)
 
   expect(commandOf(await get('/do/pause?job=nightly'))).toBe('waybill pause nightly')
   expect((await post('/do/pause', { csrf, job: 'nightly' })).headers.location).toBe('/schedule')
@@ -196,6 +197,13 @@ test('a run of the console goes on after the answer, and is over before the cons
   const rerun = await post('/do/rerun', { csrf, run, only: 'rejected' })
   expect(rerun.status).toBe(303)
   expect(rerun.headers.location).toMatch(/^\/runs\//)
+  // Each of the two runs leads to the other.
+  const again = rerun.headers.location ?? ''
+  await vi.waitFor(
+    async () =>
+      expect((await get(again)).text).toMatch(new RegExp(`Retries what run <a href="/runs/${run}"`)),
+    20_000,
+  )
   await deliver(workplace, 'acme_20260205.csv', 'Q')
   const begun = await post('/do/run', { csrf, job: 'nightly' })
   const { location = '' } = begun.headers

@@ -6,6 +6,7 @@ import { moveLedger } from '../../src/ledger/postgres/move-ledger.ts'
 import { openPostgresLedger } from '../../src/ledger/postgres/open-ledger.ts'
 import { createAccountIdCipher } from '../../src/ledger/sealed-ids.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
+import type { RowPrint } from '../../src/model/ids.ts'
 import { asAdmin, emptySchema } from '../postgres/server.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 import { beginExport, beginRun, openChunk, settleChunk } from './begun-run.ts'
@@ -28,14 +29,19 @@ async function ledgerFile() {
     0,
   )
   const last = new Map<string, unknown>()
+  const prints = new Map<string, RowPrint>()
   for (let chunk = 0; chunk < CHUNKS; chunk++) {
     await openChunk(run, exportRow, chunk)
-    const delivered = chunkRows(chunk)
-    for (const { rowKey, records } of delivered) last.set(rowKey, records)
+    const print: RowPrint = { first: chunk, last: ~chunk, biometrics: 12, conditions: 1 }
+    const delivered = chunkRows(chunk).map((row) => ({ ...row, print }))
+    for (const { rowKey, records } of delivered) {
+      last.set(rowKey, records)
+      prints.set(rowKey, print)
+    }
     await settleChunk(run, exportRow, chunk, { delivered })
   }
   await ledger.leases.release(run.lease)
-  return { file, ledger, run, last }
+  return { file, ledger, run, last, prints }
 }
 
 const moving = (more: object = {}) => ({
@@ -63,7 +69,7 @@ async function rowsOf(url: string, table: string): Promise<number> {
 }
 
 test('a copy that is interrupted again and again continues, and the database opens only once it is whole', async () => {
-  const { file, ledger, last } = await ledgerFile()
+  const { file, ledger, last, prints } = await ledgerFile()
   await ledger.close()
   const url = await emptySchema()
   let tries = 0
@@ -92,6 +98,7 @@ test('a copy that is interrupted again and again continues, and the database ope
   onTestFinished(() => moved.close())
   const jobId = await moved.jobs.id('nightly', 'gateway')
   expect(await moved.slots.delivered(jobId, [...last.keys()])).toEqual(last)
+  expect(await moved.slots.prints(jobId, [...last.keys()])).toEqual(prints)
   expect((await moved.people.accounts('gateway', PEOPLE)).size).toBe(PEOPLE.length)
   // Numbers continue behind those of the file.
   const next = await beginRun(moved, 'run-2')

@@ -43,6 +43,13 @@ const CASES: readonly (readonly [kind: string, source: string, mistaken: readonl
       'f(`select a from b where c = ? and d is not null`)',
     ],
   ],
+  [
+    'dropped step',
+    "db.selectFrom(a).where(b, '=', c).limit(1).execute()",
+    ["db.selectFrom(a).where(b, '=', c).execute()", 'db.selectFrom(a).limit(1).execute()'],
+  ],
+  ['dropped step', 'f(a.filter(b).map(c))', ['f(a.map(c))']],
+  ['dropped step', 'sort(a)', []],
 ]
 
 test.each(CASES)('%s: %s', (kind, source, mistaken) => {

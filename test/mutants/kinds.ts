@@ -164,6 +164,19 @@ const otherMethod: Rule = ({ node }) => {
   return other === undefined ? [] : [insteadOf(property, other)]
 }
 
+/** Steps without which a chain still stands: conditions and order of a query, choice, order and cutting of a list or a text. */
+const STEPS: ReadonlySet<string> = new Set([
+  ...['where', 'onRef', 'on', 'orderBy', 'limit', 'distinct'],
+  ...['filter', 'sort', 'toSorted', 'toReversed', 'slice', 'trim', 'toLowerCase'],
+])
+
+const droppedStep: Rule = ({ node }) => {
+  if (node.type !== 'CallExpression' || node.callee.type !== 'MemberExpression') return []
+  const { object, property } = node.callee
+  if (property.type !== 'Identifier' || !STEPS.has(property.name)) return []
+  return [{ start: object.end, end: node.end, text: '' }]
+}
+
 const SQL = /\b(?:select|insert into|update|delete from|where)\b/
 const SQL_MISTAKES: readonly (readonly [RegExp, string])[] = [
   [/\band (?=\S+ (?:[<>=]|is |in |not ))/g, 'or '],
@@ -205,6 +218,7 @@ export const KINDS: Readonly<Record<string, Rule>> = {
   'dropped member': droppedMember,
   'other method': otherMethod,
   'other query': otherQuery,
+  'dropped step': droppedStep,
 }
 
 /** @returns each mistake that can be made in a source text, in the order of their kinds and places */

@@ -96,7 +96,7 @@ test('three nights of one cause, each an export of its own, are one need, and on
   }
   const [need, ...others] = await scene.needs()
   expect(others).toEqual([])
-  expect(need).toMatchObject({ cause: 'left-rejected', code: 'unit-unknown', times: 3 })
+  expect(need).toMatchObject({ cause: 'left-rejected', code: 'unit-unknown', times: 3, people: 3 })
   expect(need?.what).toContain('in 3 runs')
   const failed = runIds(await scene.look('runs', '--failed', '--json'))
   expect(need?.['runs']).toEqual(failed)
@@ -122,6 +122,22 @@ test('three nights of one cause, each an export of its own, are one need, and on
   expect((await scene.type('rerun')).code).toBe(0)
   expect(await scene.needs()).toEqual([])
   expect(await scene.stored()).toHaveLength(9)
+})
+
+test('a person who is rejected on two nights counts once, and not at all once erased', async () => {
+  const whole = `exports: { from: ../inbox, match: "*.csv", mapping: clinic, archive: ../done }\naccounts: { register: never }\ndrift: { fit: off }\n`
+  const scene = await openScene({ whole })
+  for (const day of ['02', '03']) {
+    await scene.deliver(`${day}.csv`, HEADER + wrong('cid').replace('03-02', `03-${day}`))
+    expect((await scene.run()).code).toBe(1)
+  }
+  expect(await scene.needs()).toMatchObject([{ times: 2, records: 1, people: 1 }])
+  await scene.write('ids.csv', 'partnerAccountId\ncid\n')
+  expect((await scene.look('accounts', 'erase', '--file', 'ids.csv', '--job', 'clinic', '--yes')).code).toBe(
+    0,
+  )
+  const [need] = await scene.needs()
+  expect([need?.times, need?.['people']]).toEqual([2, undefined])
 })
 
 test('several runs are acknowledged, or reconciled, at once', async () => {

@@ -147,7 +147,9 @@ async function openYear() {
     /** At eight in the morning: of the latest run, and of those that need somebody. */
     async morning(day: string) {
       now = `${day}T08:00Z`
-      const listed = (await say('runs', '--limit', '1')).out
+      await say('runs', '--limit', '1')
+      // At 80 columns the table has no reasons.
+      const listed = (await workplace.waybillAt(now, 'runs', '--limit', '1')).out
       const red = runIds(await workplace.waybillAt(now, 'runs', '--failed', '--json'))
       for (const run of red) await say('show', run)
       const latest = listed.match(/\d{8}T\d{6}Z-[0-9a-f]{6}/)?.[0] ?? ''

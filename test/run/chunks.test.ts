@@ -101,6 +101,23 @@ it.each([
   expect([sum('made'), sum('unchanged'), sum('pending')]).toEqual([people.length, recognised, made.length])
 })
 
+it('cuts the rows before a part that cannot be read, also where rows are looked up together', async () => {
+  async function* unreadable() {
+    yield* inBlocks(rowsOf(10), 3)
+    throw new Error('unexpected end of file')
+  }
+  const range = { number: 1, skip: 0, limit: Number.POSITIVE_INFINITY, rows: 4, cutBefore: new Map() }
+  const mapper = ({ row }: Row) => mappedRow([biometric()], { row })
+  const known = { find: async () => [] }
+  const chunks: Chunk[] = []
+  const cutting = async () => {
+    for await (const one of cutChunks(unreadable(), mapper, IDENTITY, EXPORT_ID, range, known))
+      chunks.push(one)
+  }
+  await expect(cutting()).rejects.toThrow('unexpected end of file')
+  expect(ordinals(chunks)).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+})
+
 it('gives the same rest when it goes on behind a settled chunk', async () => {
   const rows = rowsOf(3 * CHUNK_SIZE.rows - 5)
   const whole = await cut(rows, 999)

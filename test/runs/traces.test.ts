@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
+import { noTallies } from '../../src/ledger/ledger.ts'
+import { openTraces } from '../../src/runs/traces.ts'
 import { ANN, BEN, HEADER, openClinic } from '../cli/clinic.ts'
 import { summaryOf } from '../cli/command-line.ts'
 import { closedPort } from '../gateway/loopback.ts'
@@ -83,6 +85,37 @@ test('a run is a span, with one for each export and each request within it; noth
   expect(
     JSON.stringify(spans, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
   ).not.toMatch(/\bann\b|\bben\b/)
+})
+
+test('spans go out 512 at once, the rest at the end', async () => {
+  const { url, spans, requests } = await collector()
+  let ids = 0
+  const { listener, end } = openTraces({
+    endpoint: url,
+    headers: {},
+    version: '0',
+    now: () => 1_000,
+    randomHex: (bytes) => (++ids).toString(16).padStart(2 * bytes, '0'),
+  })
+  listener.runStarted({ id: 'one', job: 'nightly', gateway: 'g', resumed: false, tallies: noTallies() })
+  const batch = {
+    kind: 'biometric',
+    records: 1,
+    bytes: 9,
+    class: 'accepted',
+    attempt: 1,
+    status: 201,
+  } as const
+  for (let at = 0; at < 600; at++)
+    listener.batchAnswered({ ...batch, batchId: `b-${at}`, requestId: `r-${at}`, durationMs: 0.5 })
+  listener.runEnded({ state: 'finished', reason: null, workedMs: 1 })
+  await end()
+  expect([requests.length, spans.length, new Set(spans.map(({ spanId }) => spanId)).size]).toEqual([
+    2, 601, 601,
+  ])
+  const [first, last] = [spans[0], spans.at(-1)]
+  expect([first?.startTimeUnixNano, first?.endTimeUnixNano]).toEqual([999_500_000n, 1_000_000_000n])
+  expect([last?.name, last?.parentSpanId]).toEqual(['run nightly', undefined])
 })
 
 test.each([

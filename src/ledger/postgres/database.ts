@@ -20,7 +20,7 @@ import type { Migration } from 'kysely/migration'
 import pLimit from 'p-limit'
 import pg from 'pg'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
-import { SHAPE } from '../sqlite/database.ts'
+import { SHAPE, SHOWN_PEOPLE } from '../sqlite/database.ts'
 import type { Dialect } from '../sqlite/dialect.ts'
 import type { LedgerDatabase, Statements, Writer } from '../sqlite/exclusive.ts'
 import type { LedgerTables } from '../tables.ts'
@@ -120,7 +120,7 @@ export function poolOf({ url, password }: PostgresAddress): pg.Pool {
 export const ALONE = `select pg_advisory_xact_lock(hashtextextended('waybill ' || current_schema(), 0))`
 
 /** True where no network lies between this process and the server. */
-export function isThisMachine(url: string): boolean {
+function isThisMachine(url: string): boolean {
   const { hostname, searchParams } = new URL(url)
   const host = searchParams.get('host') ?? hostname
   return host === '' || host.startsWith('/') || ['localhost', '127.0.0.1', '[::1]'].includes(host)
@@ -234,7 +234,7 @@ const translated = (text: string): string =>
     .replaceAll(/\bblob\b/g, 'bytea')
     .replaceAll(/\btext\b/g, 'text collate "C"')
 
-export const POSTGRES_SHAPE: readonly string[] = [
+const POSTGRES_SHAPE: readonly string[] = [
   ...SHAPE.filter((text) => !OF_SEGMENTS.test(text)).map(translated),
   `create table delivered (job_id bigint not null, row_key bytea not null, records bytea not null,
     primary key (job_id, row_key)) with (fillfactor = 90)`,
@@ -253,8 +253,13 @@ export const POSTGRES_MIGRATIONS: Readonly<Record<string, Migration>> = {
       for (const statement of POSTGRES_SHAPE) await sql.raw(statement).execute(db)
     },
   },
-  // Packs of delivered rows may have prints, which an earlier program would not understand.
-  '2026-12-prints': { up: async () => {} },
+  // Packs of delivered rows may have prints, which an earlier program would not understand. Names of steps ascend by the alphabet.
+  '2026-12-seen-rows': { up: async () => {} },
+  '2026-12-shown-people': {
+    async up(db: Kysely<unknown>) {
+      for (const statement of SHOWN_PEOPLE) await sql.raw(translated(statement)).execute(db)
+    },
+  },
 }
 
 /** Place of planned batches (`ProcessTable.place`): another one after each recovery of the server from a crash. */

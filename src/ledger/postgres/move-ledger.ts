@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { processName } from '../../ledger/tables.ts'
 import { WaybillError } from '../../model/errors.ts'
-import { iso } from '../../system/shown-text.ts'
+import { iso, present } from '../../system/shown-text.ts'
 import { readPack } from '../delivered-rows.ts'
 import type { DeliveredRow } from '../left-records.ts'
 import { openLedgerDatabase, type SqliteLedgerDatabase, type SyncStatements } from '../sqlite/database.ts'
@@ -305,7 +305,7 @@ async function copyDelivered(
   for await (const packs of pagesOf(source, 'delivered', PACKS, interrupt, before?.last))
     for (const pack of packs) {
       const jobId = Number(pack['job_id'])
-      const rows = rowsOf(await stores.source.read(jobId, keysIn(pack)))
+      const rows = await rowsIn(stores.source, jobId, keysIn(pack))
       await target.transaction('for-disk', false, async (_, statements) => {
         await stores.target.save(jobId, rows, statements)
         await notePosition(statements, 'delivered', keyOf(pack, PACKS.key), 1)
@@ -313,8 +313,19 @@ async function copyDelivered(
     }
 }
 
-const rowsOf = (found: ReadonlyMap<string, DeliveredRow['records']>): DeliveredRow[] =>
-  [...found].map(([rowKey, records]) => ({ rowKey, records }))
+async function rowsIn(
+  store: DeliveredStore,
+  jobId: number,
+  keys: readonly string[],
+): Promise<DeliveredRow[]> {
+  const prints = await store.prints(jobId, keys)
+  const found = await store.read(jobId, keys)
+  return [...found].map(([rowKey, records]) => ({
+    rowKey,
+    records,
+    ...present({ print: prints.get(rowKey) }),
+  }))
+}
 
 const digest = () => createHash('sha256')
 
@@ -353,13 +364,12 @@ async function compareDelivered(
   for await (const page of pagesOf(target.statements, table, keyed, interrupt)) {
     for (const [jobId, some] of Map.groupBy(page, (row) => Number(row['job_id']))) {
       const keys = some.map((row) => Buffer.from(asBytes(row['row_key'])).toString('hex'))
-      const [inFile, inDatabase] = [
-        await stores.source.read(jobId, keys),
-        await stores.target.read(jobId, keys),
-      ]
-      for (const key of keys) {
-        ofFile.update(`${JSON.stringify([jobId, key, inFile.get(key) ?? null])}\n`)
-        ofDatabase.update(`${JSON.stringify([jobId, key, inDatabase.get(key) ?? null])}\n`)
+      for (const [store, hash] of [
+        [stores.source, ofFile],
+        [stores.target, ofDatabase],
+      ] as const) {
+        const found = new Map((await rowsIn(store, jobId, keys)).map((row) => [row.rowKey, row]))
+        for (const key of keys) hash.update(`${JSON.stringify([jobId, found.get(key) ?? key])}\n`)
       }
       rows += keys.length
     }

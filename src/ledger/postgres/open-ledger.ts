@@ -18,7 +18,7 @@ import {
 } from './database.ts'
 import { plainDeliveredOf } from './delivered.ts'
 
-export interface OpeningPostgres {
+interface OpeningPostgres {
   readonly onNew?: OnNewLedger | undefined
   readonly ids?: AccountIdCipher | undefined
   /** For tests: default, the place that the server keeps. */

@@ -3,7 +3,7 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { reasonOf } from '../../model/errors.ts'
 import { readPack } from '../delivered-rows.ts'
 import { unpackHolds } from '../packed-records.ts'
-import { SHAPE, type SyncStatements } from './database.ts'
+import { SHAPE, SHOWN_PEOPLE, type SyncStatements } from './database.ts'
 import { asBytes } from './delivered.ts'
 
 type Ask = (sql: string, ...parameters: readonly SQLInputValue[]) => ReturnType<SyncStatements['all']>
@@ -81,7 +81,7 @@ const shapeOf = (ask: Ask): ReadonlyMap<string, unknown> =>
 
 function shapeDifferences(ask: Ask): string[] {
   const fresh = new DatabaseSync(':memory:')
-  for (const statement of SHAPE) fresh.exec(statement)
+  for (const statement of [...SHAPE, ...SHOWN_PEOPLE]) fresh.exec(statement)
   const wanted = shapeOf((sql) => fresh.prepare(sql).all())
   fresh.close()
   const found = shapeOf(ask)

@@ -241,9 +241,20 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
       for (const statement of SHAPE) await sql.raw(statement).execute(db)
     },
   },
-  // Packs of delivered rows may have prints, which an earlier program would not understand.
-  '2026-12-prints': { up: async () => {} },
+  // Packs of delivered rows may have prints, which an earlier program would not understand. Names of steps ascend by the alphabet.
+  '2026-12-seen-rows': { up: async () => {} },
+  '2026-12-shown-people': {
+    async up(db: Kysely<unknown>) {
+      for (const statement of SHOWN_PEOPLE) await sql.raw(statement).execute(db)
+    },
+  },
 }
+
+/** People of what was left behind. */
+export const SHOWN_PEOPLE = [
+  'alter table exception add column person blob',
+  'create index exception_of_person on exception (person) where person is not null',
+]
 
 export const SHAPE = [
   `create table job (id integer primary key, name text not null, gateway text not null, unique (name, gateway))`,
@@ -283,11 +294,10 @@ export const SHAPE = [
   `create table exception (id integer primary key, export_row integer not null, chunk integer not null,
     row integer not null, line integer not null, byte_offset integer not null, kind text, rule text, content text,
     outcome text not null, state text not null, stage text not null, code text not null, field text,
-    message text not null, batch_id text, known_since integer, sent_as text, person blob)`,
+    message text not null, batch_id text, known_since integer, sent_as text)`,
   `create index exception_of_chunk on exception (export_row, chunk, row)`,
   `create index exception_by_row on exception (export_row, row)`,
   `create index exception_by_place on exception (export_row, byte_offset)`,
-  `create index exception_of_person on exception (person) where person is not null`,
   `create index exception_in_doubt on exception (content) where outcome = 'in-doubt'`,
   `create table decision (id integer primary key, exception integer not null, event text not null, run_id text,
     resolution integer, at integer not null)`,

@@ -83,13 +83,12 @@ const lastLease = (database: Kysely<LedgerTables>, jobId: number): Promise<Lease
 const isHeld = (lease: LeaseRecord, now: number, isDead: (owner: string) => boolean): boolean =>
   lease.expires_at > now && !isDead(lease.owner)
 
-/** Stores the run of the lease. A lease may serve several runs in turn. */
+/** Stores the run of a lease that is held. A lease may serve several runs in turn. */
 export async function nameRun(transaction: Writer, lease: Lease): Promise<void> {
   await transaction
     .updateTable('lease')
     .set({ run_id: lease.runId, outage: null, stop_by: null })
     .where('job_id', '=', lease.jobId)
-    .where('token', '=', lease.token)
     .execute()
 }
 

@@ -4,8 +4,10 @@ import { batchesSuite } from './batches.ts'
 import { careTeamsSuite } from './care-teams.ts'
 import { exportsSuite } from './exports.ts'
 import { firesSuite } from './fires.ts'
+import { installationSuite } from './installation.ts'
 import { leasesSuite } from './leases.ts'
 import { leftBehindSuite } from './left-behind.ts'
+import { neighboursSuite } from './neighbours.ts'
 import { peopleSuite } from './people.ts'
 import { runsSuite } from './runs.ts'
 import type { OpenLedger } from './scene.ts'
@@ -24,6 +26,8 @@ export function ledgerSuites(driver: string, open: OpenLedger): void {
       peopleSuite,
       careTeamsSuite,
       firesSuite,
+      installationSuite,
+      neighboursSuite,
     ])
       suite(open)
   })

@@ -68,7 +68,7 @@ export const RECORDS: readonly Situation[] = [
       return scene.run()
     },
     exit: 1,
-    need: { cause: 'left-rejected', code: 'unit-unknown', times: 1 },
+    need: { cause: 'left-rejected', code: 'unit-unknown', times: 1, people: 3 },
     async end(scene) {
       await scene.write('mappings/clinic.yaml', CLINIC.replace('"unit"', '"unit", table: { parsec: kg }'))
       expect((await scene.type('rerun')).code).toBe(0)

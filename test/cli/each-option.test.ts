@@ -42,7 +42,7 @@ const PLACE: Reads = {
 const BY_OPTION: Readonly<Record<string, Reads>> = {
   'run --limit': WHOLE,
   'worker --concurrency': WHOLE,
-  'mapping show --export': WHOLE,
+  'mapping show --sample': WHOLE,
   'backfill --rate': {
     good: { '5': 5, '0.5': 0.5, '0.001': 0.001, '999999.999': 999_999.999 },
     bad: ['0', '0.0', '-1', '0.0001', '1000000', '5/s', ''],

@@ -145,7 +145,7 @@ it.each<[Variables, string]>([
   [{ WAYBILL_OTLP_ENDPOINT: 'c.example' }, 'WAYBILL_OTLP_ENDPOINT is "'],
   [
     { WAYBILL_OTLP_ENDPOINT: 'http://c.example', WAYBILL_OTLP_HEADERS: 'a=b' },
-    'WAYBILL_OTLP_ENDPOINT must be https; plain http is for loopback addresses only where WAYBILL_OTLP_HEADERS is set',
+    'WAYBILL_OTLP_ENDPOINT must be https',
   ],
   [
     { WAYBILL_OTLP_ENDPOINT: 'http://c.example', OTEL_EXPORTER_OTLP_HEADERS: 'a=b' },

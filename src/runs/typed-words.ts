@@ -1,4 +1,5 @@
 /** Values that a person types, for options of commands and fields of the console. Undefined for another form. */
+import { DateTime } from 'luxon'
 import { Duration } from '../definitions/export-definition.ts'
 import type { SampleSize } from './verify.ts'
 
@@ -7,8 +8,8 @@ export type Since = (now: number) => number
 
 /** An age before now (`7d`), or the start of a day in UTC (`2026-03-02`). */
 export function readSince(text: string): Since | undefined {
-  const day = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN
-  if (!Number.isNaN(day)) return () => day
+  const day = DateTime.fromFormat(text, 'yyyy-MM-dd', { zone: 'utc' })
+  if (day.isValid) return () => day.toMillis()
   const duration = Duration.safeParse(text)
   return duration.success ? (now) => now - duration.data : undefined
 }

@@ -33,7 +33,7 @@ const FROM_ONE: Reads = {
 }
 const SINCE: Reads = {
   good: { '2026-03-01': NOW - 1.5 * DAY_MS, '7d': NOW - 7 * DAY_MS, '12h': NOW - DAY_MS / 2 },
-  bad: ['2026-3-1', '2026-02-30x', '2026-13-01', '7', 'yesterday', ''],
+  bad: ['2026-3-1', '2026-02-30', '2026-02-29', '2026-02-28x', '2026-13-01', '7', 'yesterday', ''],
 }
 const PLACE: Reads = {
   good: { '0': { host: '127.0.0.1', port: 0 }, '0.0.0.0:65535': { host: '0.0.0.0', port: 65_535 } },

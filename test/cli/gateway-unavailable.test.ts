@@ -185,6 +185,6 @@ test('who looks on is told that a run waits, and why; not of one that was killed
   expect(code).toBe(0)
   expect(err.match(/gateway unavailable since/g)).toHaveLength(1)
   expect(err).toMatch(/^Gateway available again after .* failed requests?; 6 records are pending\.$/m)
-  expect(await shown('runs')).toMatch(/ clinic +finished +0 +2 /)
+  expect(await shown('runs')).toMatch(/clinic +finished +0 +0 +0 +2 +6 /)
   expect(await store.records('biometric')).toHaveLength(6)
 })

@@ -155,13 +155,9 @@ function expectListed(text: string, run: string, numbers: Numbers): void {
   const cells = cellsOf(text).get(run) ?? []
   const { accepted, unchanged, rejected, inDoubt } = totalOf(numbers)
   const { read, rejected: rowsRejected } = numbers.rows
-  expect(cells.slice(4, 9).map(plain), 'runs').toEqual([
-    read,
-    accepted,
-    unchanged,
-    rowsRejected + rejected,
-    inDoubt,
-  ])
+  // Behind the exit code; the most frequent reason is no number.
+  const shown = cells.slice(4).flatMap((cell) => (/^[\d,]+$/.test(cell) ? [plain(cell)] : []))
+  expect(shown.slice(0, 5), 'runs').toEqual([rowsRejected + rejected, inDoubt, read, accepted, unchanged])
 }
 
 function expectPage(page: string, numbers: Numbers): void {

@@ -131,7 +131,7 @@ it.each([
     /which texts of fasting mean fasting \(Q and 1 longer text\)\?/,
   ],
   ['an F alone, which may be fasting or false', ['F', 'F'], /which texts of fasting mean fasting \(F\)\?/],
-  ['codes, of which 1 need not mean yes', ['1', '2'], /which texts of fasting mean fasting \(1, 2\)\?/],
+  ['codes, of which 1 need not mean yes', ['1', '2'], /which texts of fasting mean fasting \("1", "2"\)\?/],
   ['hours', ['12', '2'], />=.*8|which texts of fasting mean fasting/],
 ])('asks about %s', (_, cells, asked) => {
   expect(

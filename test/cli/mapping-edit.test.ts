@@ -194,7 +194,7 @@ test('open decisions, errors and rejected rules lead to their lines, and columns
   await page.locator('#decisions a').focus()
   await page.keyboard.press('Enter')
   expect(await page.locator(':target').textContent()).toContain('DECIDE: <b>is</b>')
-  expect(await page.locator(':target').isVisible()).toBe(true)
+  await page.locator(':target').waitFor()
 
   // The second row: its diastolic pressure is no number.
   const rejected = page.locator('section').nth(1).locator('li a')

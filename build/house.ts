@@ -54,7 +54,7 @@ const LIMITS: Readonly<Record<'src' | 'packages', readonly Limit[]>> = {
     { name: 'exports', limit: 2675, of: (files) => sum(files, (file) => file.exports) },
     places(`functions over ${LONGEST_FUNCTION} lines`, (file) => file.longFunctions, 11),
     places('second headers in a file', (file) => file.secondHeaders, 0),
-    places('literals spread to pack a line', (file) => file.packed, 46),
+    places('literals spread to pack a line', (file) => file.packed, 0),
     {
       name: 'comments in 100 that begin with What, Of, Whether or Whose',
       limit: 1,

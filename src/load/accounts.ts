@@ -470,7 +470,10 @@ export async function loadRoster(
     counted.add(hashed)
     const gatewayId = accounts.accountIds(account)
     return {
-      ...{ entry, outcome: 'accepted', batchId: null, status: null },
+      entry,
+      outcome: 'accepted',
+      batchId: null,
+      status: null,
       ...(gatewayId === undefined ? {} : { gatewayId }),
     }
   })

@@ -83,8 +83,13 @@ export async function loadAssessments(
   const settled = resumed ? earlier.outcomes : undefined
   const accounts = await resolveAccounts(context.accounts, open, 'await', settled)
   const tests = earlier.unsent.map((entry) => ({
-    ...{ ...key, exportId, kind: 'assessment' as const, entries: [entry], accountIds: accounts.accountIds },
-    ...{ bytes: 0, hidesOlder: false },
+    ...key,
+    exportId,
+    kind: 'assessment' as const,
+    entries: [entry],
+    accountIds: accounts.accountIds,
+    bytes: 0,
+    hidesOlder: false,
   }))
   const rows = await planned(context, tests)
   const intents = new Map<Entry, Intent | undefined>(earlier.unsent.map((entry, at) => [entry, rows[at]]))
@@ -167,7 +172,10 @@ async function outcomeOf(
     const isFound = done.submitted === 0
     if (!(await isOurs(context, entry, wasSent, done))) return { entry, outcome: 'unchanged', found: true }
     return await withResult(context, {
-      ...{ entry, outcome: 'accepted', batchId: null, status: null },
+      entry,
+      outcome: 'accepted',
+      batchId: null,
+      status: null,
       ...(isFound ? { readBack: true } : {}),
     })
   } catch (error) {

@@ -121,8 +121,17 @@ export const careTeamOf = (
   known: readonly KnownCareTeam[],
   { isWhole, inDoubt = waitedFor(known) }: { readonly isWhole: boolean; readonly inDoubt?: Iterable<string> },
 ): CareTeam => ({
-  ...{ wanted: [], listed: 'unread', looks: 0, shownUntil: 0, known, isWhole, isMarkDone: false },
-  ...{ deletions: new Map(), marks: new Map(), refused: new Set(), doubts: new Set(inDoubt) },
+  wanted: [],
+  listed: 'unread',
+  looks: 0,
+  shownUntil: 0,
+  known,
+  isWhole,
+  isMarkDone: false,
+  deletions: new Map(),
+  marks: new Map(),
+  refused: new Set(),
+  doubts: new Set(inDoubt),
 })
 
 /** Contents of records that may be in doubt. */

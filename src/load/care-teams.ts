@@ -293,7 +293,10 @@ async function peopleOf(
     const isWhole = whole.has(known)
     const team = careTeamOf(known, isWhole ? { isWhole, inDoubt: held } : { isWhole })
     return {
-      ...{ hash, owner: account, accountId: accountIds(account) ?? null, entries },
+      hash,
+      owner: account,
+      accountId: accountIds(account) ?? null,
+      entries,
       isEmpty: registered.has(hash) && known.length === 0,
       team: { ...team, deletions: new Map(listedAgain.map(({ npi }) => [npi, []])) },
     }

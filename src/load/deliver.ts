@@ -264,8 +264,13 @@ async function settleJudged(
   const othersTaken = delivery.progress.takenAt >= firstSentAt
   const step = decide(
     {
-      ...{ of: 'absent records', isAccepted, status: known.status, tries: resends + 1 },
-      ...{ isGivenUp: isOver, othersTaken, records: again.length },
+      of: 'absent records',
+      isAccepted,
+      status: known.status,
+      tries: resends + 1,
+      isGivenUp: isOver,
+      othersTaken,
+      records: again.length,
     },
     delivery.random,
   )

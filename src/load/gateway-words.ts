@@ -233,7 +233,10 @@ const UNCLEAR = `the record may be stored: ${OF_STALE}`
 
 /** Reason of records not sent because the person's account is stale (`stale-accounts.ts`). */
 export const ACCOUNT_STALE: Reason = {
-  ...{ stage: 'submit', code: 'account-stale', message: NOT_SENT, scrubbed: NOT_SENT },
+  stage: 'submit',
+  code: 'account-stale',
+  message: NOT_SENT,
+  scrubbed: NOT_SENT,
 }
 
 /** Outcome of a record that is not sent. @param wasSent true where an earlier batch held the record */
@@ -242,6 +245,9 @@ export const leftByStale = (entry: Entry, wasSent: boolean): EntryOutcome =>
 
 /** Outcome of a record that may be stored. @param batchId null where no open batch holds the record */
 export const unclearByStale = (entry: Entry, batchId: string | null): EntryOutcome => ({
-  ...{ entry, outcome: 'in-doubt', batchId, isAsked: true },
+  entry,
+  outcome: 'in-doubt',
+  batchId,
+  isAsked: true,
   reason: { ...ACCOUNT_STALE, stage: 'read-back', message: UNCLEAR, scrubbed: UNCLEAR },
 })

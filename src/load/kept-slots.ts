@@ -61,8 +61,15 @@ const LOST: Pick<Word, 'place' | 'isLate'> = {
   isLate: true,
 }
 const LOST_WORD: KeptWord = {
-  ...{ arrival: 0, row: 0, rank: FINAL, issued: 0, isLate: true, isStored: true, isLapsed: false },
-  ...{ seen: 'nothing', copy: 0 },
+  arrival: 0,
+  row: 0,
+  rank: FINAL,
+  issued: 0,
+  isLate: true,
+  isStored: true,
+  isLapsed: false,
+  seen: 'nothing',
+  copy: 0,
 }
 
 /** @returns the slots of a row, once the gateway is known to have the content of one slot */

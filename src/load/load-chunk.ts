@@ -111,7 +111,8 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
 export const NOTHING_LEARNED: LearnedSlots = { delivered: [], ended: new Map(), asked: new Set() }
 
 const NOTHING_OF_PROFILES = {
-  ...{ followUpFailures: [], rowsCorrected: 0 },
+  followUpFailures: [],
+  rowsCorrected: 0,
   accounts: { known: 0, refused: 0 },
   learned: NOTHING_LEARNED,
 } as const
@@ -216,7 +217,9 @@ async function load(
       context,
       recalled.unanswered.map(({ batch, kind, entries: sent }) => ({
         batch: { ...place, kind, entries: sent },
-        ...{ row: batch.id, batchId: batch.batch_id, records: batch.records },
+        row: batch.id,
+        batchId: batch.batch_id,
+        records: batch.records,
       })),
       accountIds,
     )

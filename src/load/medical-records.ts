@@ -119,11 +119,16 @@ export async function loadMedicalRecords(
 }
 
 const accepted = (entry: Entry, status: number | null = null) => ({
-  ...{ entry, outcome: 'accepted' as const, batchId: null, status },
+  entry,
+  outcome: 'accepted' as const,
+  batchId: null,
+  status,
 })
 
 const unchanged = (entry: Entry, isOutdated: boolean): EntryOutcome => ({
-  ...{ entry, outcome: 'unchanged', ...(isOutdated ? { passedOver: 'outdated' } : {}) },
+  entry,
+  outcome: 'unchanged',
+  ...(isOutdated ? { passedOver: 'outdated' } : {}),
 })
 
 /** Rejects requests of types that the gateway does not offer: the gateway never processes them. */
@@ -158,7 +163,8 @@ async function submit(
   const refused = async (code: string, words: Words, refusal?: unknown): Promise<EntryOutcome[]> => {
     if (batch.length === 1) return [rejection(only.entry, null, code, words)]
     return sendInParts(batch, {
-      ...{ refusal, namesHold },
+      refusal,
+      namesHold,
       idOf: ({ request }) => request.reference,
       send: (part, hold) => submit(context, part, hold),
       isRefused: ({ outcome }) => outcome === 'rejected',
@@ -218,8 +224,11 @@ const save = <One extends WantedRequest>(
   runLedger.saveMedicalRequests(
     gatewayName,
     requests.map((one) => ({
-      ...{ reference: one.reference, content: one.content, heardAt: one.heardAt },
-      ...{ state: stateOf(one), run: runLedger.lease.runId },
+      reference: one.reference,
+      content: one.content,
+      heardAt: one.heardAt,
+      state: stateOf(one),
+      run: runLedger.lease.runId,
     })),
   )
 

@@ -61,7 +61,11 @@ export async function recallChunk(
       for (const entry of sent) {
         const readBack = batch.answer === 'ambiguous' ? { readBack: true as const } : {}
         outcomes.push({
-          ...{ entry, outcome: 'accepted', batchId: batch.batch_id, status: batch.status, ...readBack },
+          entry,
+          outcome: 'accepted',
+          batchId: batch.batch_id,
+          status: batch.status,
+          ...readBack,
         })
       }
   }

@@ -129,12 +129,21 @@ class Sender {
   ): Promise<T> {
     const lost = this.others.lostTries(purpose, operation)
     const request: Request<T> = {
-      ...{ purpose, operation, call, isAgain, ...more, lost, hasLeft: isAgain },
-      ...{ begunAt: 0, sentWith: 0, renewedAt: Number.NEGATIVE_INFINITY },
+      purpose,
+      operation,
+      call,
+      isAgain,
+      ...more,
+      lost,
+      hasLeft: isAgain,
+      begunAt: 0,
+      sentWith: 0,
+      renewedAt: Number.NEGATIVE_INFINITY,
     }
     // Without the signal: p-retry would discard an answer that arrives during the stop.
     return pRetry((attempt) => this.try(request, attempt), {
-      ...{ retries: Number.POSITIVE_INFINITY, minTimeout: 0 },
+      retries: Number.POSITIVE_INFINITY,
+      minTimeout: 0,
       shouldRetry: ({ error, attemptNumber }) =>
         error instanceof GatewayError && this.goesOn(request, error, attemptNumber),
     })
@@ -241,9 +250,17 @@ class Sender {
     const ofAny = Math.min(failingSince ?? at, (isLost ? lost.since : at) ?? at)
     const since = (isLost && purpose === 'batch' ? ofBatch : ofAny) ?? at
     return {
-      ...{ of: 'request', class: kind, purpose, tries, retryAfterMs, answersNobody },
-      ...{ lost: lost.count, others: lost.beside(), tokenAgeMs: begunAt - renewedAt },
-      ...{ heldMs: dispatcher.heldForMs(), askedMs: dispatcher.askedForMs() },
+      of: 'request',
+      class: kind,
+      purpose,
+      tries,
+      retryAfterMs,
+      answersNobody,
+      lost: lost.count,
+      others: lost.beside(),
+      tokenAgeMs: begunAt - renewedAt,
+      heldMs: dispatcher.heldForMs(),
+      askedMs: dispatcher.askedForMs(),
       leftMs: since + this.outages.patienceMs() - at,
     }
   }
@@ -265,7 +282,11 @@ class Sender {
     const { now, random, patienceMs } = this.options
     const givesUpAt = since + patienceMs
     const factsOf = (answersNobody?: boolean): LostBatch => ({
-      ...{ of: 'lost batch', isPage: false, ...batch, isAnswered: cause.status !== undefined, answersNobody },
+      of: 'lost batch',
+      isPage: false,
+      ...batch,
+      isAnswered: cause.status !== undefined,
+      answersNobody,
       ...this.others.besideBatch(people),
       leftMs: givesUpAt - now(),
     })

@@ -272,8 +272,15 @@ export class ChunkSlots {
     const { copy } = this.uncertain.suspicion
     const { row, rank, issued } = first
     const word: KeptWord = {
-      ...{ arrival, row: row.row, rank, issued, isLate: isAgain || isBackfill },
-      ...{ isStored: true, isLapsed: false, seen: 'whole', copy },
+      arrival,
+      row: row.row,
+      rank,
+      issued,
+      isLate: isAgain || isBackfill,
+      isStored: true,
+      isLapsed: false,
+      seen: 'whole',
+      copy,
     }
     const records: KeptSlot[] = []
     for (let at = from; at < to; at++) {

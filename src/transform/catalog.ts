@@ -121,8 +121,10 @@ interface Coding {
 }
 
 const coding = (system: CodeSystem, code: string, name: string): Coding => ({
-  ...{ code, codeSystem: CODE_SYSTEM_OID[system] },
-  ...{ codeSystemName: system === 'SNOMED' ? 'SNOMED CT' : system, name },
+  code,
+  codeSystem: CODE_SYSTEM_OID[system],
+  codeSystemName: system === 'SNOMED' ? 'SNOMED CT' : system,
+  name,
 })
 
 const further = ({

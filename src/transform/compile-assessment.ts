@@ -26,7 +26,8 @@ export function compileAssessment(site: RuleSite, definition: AssessmentDefiniti
   const answers = Object.entries(definition.answers).flatMap(([question, written]): CompiledAnswer[] => {
     const at = [...path, 'answers', question]
     const compiled = (field: FieldDefinition, place: KeyPath, fact?: string): CompiledAnswer => ({
-      ...{ question, fact },
+      question,
+      fact,
       field: compileField(context, field, place),
     })
     if (Array.isArray(written)) return written.map((field, index) => compiled(field, [...at, index]))
@@ -40,7 +41,10 @@ export function compileAssessment(site: RuleSite, definition: AssessmentDefiniti
   if (branch > 0) context.report(path, 'answers are read from the row, not from a level')
   const frameOf = source.each(({ type, beforeKey, afterKey }) =>
     createFrame({
-      ...{ kind: 'assessment', sourceType: type, codes: [], name: '' },
+      kind: 'assessment',
+      sourceType: type,
+      codes: [],
+      name: '',
       pieces: [',"answers":', `,${beforeKey}`, afterKey],
       holes: [0],
     }),

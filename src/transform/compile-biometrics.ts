@@ -282,18 +282,23 @@ function compileMeasurement(
   ]
   const unitText = `,"unit":${JSON.stringify(written)},`
   const common = {
-    ...{ kind: 'biometric' as const, codes: [loinc], name },
-    ...{ unit: written, listedAs: listed },
+    kind: 'biometric' as const,
+    codes: [loinc],
+    name,
+    unit: written,
+    listedAs: listed,
   }
   const framesOf = source.each(({ type: sourceType, beforeKey, afterKey, withNote }) => ({
     plain: createFrame({
-      ...{ ...common, sourceType },
+      ...common,
+      sourceType,
       pieces: [...before, unitText + beforeKey, afterKey],
       holes: ['iso', 0, 'value'],
     }),
     // A note belongs to the source object, as part of the row's content.
     noted: createFrame({
-      ...{ ...common, sourceType },
+      ...common,
+      sourceType,
       pieces: [...before, unitText, '', afterKey],
       holes: ['iso', 0, 'value', 1],
     }),

@@ -95,7 +95,10 @@ export function compileCareTeam(
   const branch = branchOf(condition, date, primary, npi, name, type, ...details.map(({ field }) => field))
   const frameOf = source.each(({ type: sourceType, beforeKey, afterKey }) =>
     createFrame({
-      ...{ kind: 'careTeam', sourceType, codes: [], name: '' },
+      kind: 'careTeam',
+      sourceType,
+      codes: [],
+      name: '',
       pieces: [',"name":', '', ',"npi":"', '","observationDate":"', `",${beforeKey}`, afterKey],
       holes: [0, 1, 2, 'epochMs'],
     }),

@@ -199,13 +199,11 @@ function frameOf(
   const ofSystems = codings.slice(0, Math.max(1, codings.length - (entry.codes?.length ?? 0)))
   const codes = `,"codes":${JSON.stringify(codings)},${source.beforeKey}`
   return createFrame({
-    ...{
-      kind: 'condition',
-      sourceType: source.type,
-      codes: ofSystems.map(({ code }) => code),
-      name,
-      listedAs: listed,
-    },
+    kind: 'condition',
+    sourceType: source.type,
+    codes: ofSystems.map(({ code }) => code),
+    name,
+    listedAs: listed,
     pieces: [
       ...(hasStatus
         ? [`,"name":${JSON.stringify(name)},"status":`, ',"observationDate":']

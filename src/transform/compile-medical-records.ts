@@ -69,7 +69,8 @@ export function compileMedicalRequest(site: RuleSite, definition: MedicalRecords
     const field = fieldOf(at, written)
     const dayOf = compile({ format, century })
     parts.push({
-      ...{ at, field },
+      at,
+      field,
       read(scope) {
         const text = field.read(scope)
         if (typeof text !== 'string') return text
@@ -115,7 +116,10 @@ export function compileMedicalRequest(site: RuleSite, definition: MedicalRecords
   const branch = branchOf(condition, withdrawn, reference, file, ...parts.map(({ field }) => field))
   const frameOf = source.each(({ type, beforeKey, afterKey }) =>
     createFrame({
-      ...{ kind: 'medicalRecords', sourceType: type, codes: [], name: '' },
+      kind: 'medicalRecords',
+      sourceType: type,
+      codes: [],
+      name: '',
       pieces: [',"request":', `,"withdrawn":`, `,${beforeKey}`, afterKey],
       holes: [0, 1],
     }),

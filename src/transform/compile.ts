@@ -390,8 +390,11 @@ function assemble(
     exponents.begin(source.kind === 'json' ? source.text : '')
     if (row.skip?.holds(root))
       return {
-        ...{ ...origin, outcome: 'skipped', reason: 'skipWhen' },
-        ...{ leftOut: ['skipWhen'], warnings: checks.warnings([]) },
+        ...origin,
+        outcome: 'skipped',
+        reason: 'skipWhen',
+        leftOut: ['skipWhen'],
+        warnings: checks.warnings([]),
       }
     const identity = row.identify(root)
     if (!identity.ok) {

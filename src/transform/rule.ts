@@ -130,7 +130,11 @@ export const isListed = (name: string | undefined, branch: Branch): boolean =>
 export function compilePerson(source: CompiledSource): CompiledRule {
   const frameOf = source.each(({ type, beforeKey, afterKey }) =>
     createFrame({
-      ...{ kind: 'account', sourceType: type, codes: [], name: '', holes: [] },
+      kind: 'account',
+      sourceType: type,
+      codes: [],
+      name: '',
+      holes: [],
       pieces: [`,${beforeKey}`, afterKey],
     }),
   )

@@ -40,7 +40,9 @@ const part = (
   neutral?: Iterable<string>,
   more: Partial<Part> = {},
 ): Part => ({
-  ...{ name: String(at).replace('valueQuantity.', ''), at, fault },
+  name: String(at).replace('valueQuantity.', ''),
+  at,
+  fault,
   ...(neutral && { neutral: new Set(neutral) }),
   ...more,
 })

@@ -43,15 +43,13 @@ const isDisclosure = (text: string): text is Disclosure => Disclosure.safeParse(
 const isFault = (value: Value | Fault | undefined): value is Fault =>
   typeof value === 'object' && value !== null && 'code' in value
 
-/** Compiles a rule of requests. */
-export function compileMedicalRequest(site: RuleSite, definition: MedicalRecordsDefinition): CompiledRule {
-  const { context, name, path, source } = site
-  const { patient, provider = {}, request, authorization } = definition
-  const condition = compileWhen(context, definition.when, [...path, 'when'])
-  const withdrawn = definition.withdrawn && compileWhen(context, definition.withdrawn, [...path, 'withdrawn'])
+/** Members of the body of a request, in the order in which they are read. */
+function partsOf(
+  { context, path, ...site }: RuleSite,
+  { patient, provider = {}, request, webhook }: MedicalRecordsDefinition,
+): readonly Part[] {
   const fieldOf = (at: KeyPath, field: FieldDefinition) => compileField(context, field, [...path, ...at])
   const wordOf = (at: KeyPath, field: FieldDefinition) => fieldOf(at, context.word(field, [...path, ...at]))
-
   const parts: Part[] = []
   const needed = (at: KeyPath, field: CompiledField): void => {
     parts.push({ at, field, read: (scope) => field.read(scope) || missing(at.join('.')) })
@@ -102,15 +100,26 @@ export function compileMedicalRequest(site: RuleSite, definition: MedicalRecords
   needed(ofDates('type'), fieldOf(ofDates('type'), dates.type ?? { constant: 'startEnd' }))
   dated(ofDates('start'), dates.start)
   dated(ofDates('end'), dates.end)
-  if (request.disclosures !== undefined) parts.push(disclosuresOf(site, request.disclosures))
+  if (request.disclosures !== undefined)
+    parts.push(disclosuresOf({ ...site, context, path }, request.disclosures))
 
-  const changes = definition.webhook?.sendStatusChange
+  const changes = webhook?.sendStatusChange
   if (changes !== undefined) {
     const at = ['webhook', 'sendStatusChange']
     const field = fieldOf(at, typeof changes === 'boolean' ? { constant: String(changes) } : changes)
     parts.push({ at, field, read: (scope) => flagOf(field.read(scope)) })
   }
+  return parts
+}
 
+/** Compiles a rule of requests. */
+export function compileMedicalRequest(site: RuleSite, definition: MedicalRecordsDefinition): CompiledRule {
+  const { context, name, path, source } = site
+  const { patient, authorization } = definition
+  const condition = compileWhen(context, definition.when, [...path, 'when'])
+  const withdrawn = definition.withdrawn && compileWhen(context, definition.withdrawn, [...path, 'withdrawn'])
+  const fieldOf = (at: KeyPath, field: FieldDefinition) => compileField(context, field, [...path, ...at])
+  const parts = partsOf(site, definition)
   const reference = fieldOf(['reference'], definition.reference)
   const file = authorization && fieldOf(['authorization', 'file'], authorization.file)
   const branch = branchOf(condition, withdrawn, reference, file, ...parts.map(({ field }) => field))

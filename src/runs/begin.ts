@@ -1,4 +1,4 @@
-/** Begins runs of a job, with their followers: heartbeat, metrics of the last run, notices. */
+/** Begins runs of a job, with their followers: heartbeat, metrics of the last run, notices, traces. */
 import { targetsOf } from '../definitions/jobs.ts'
 import type { RunDependencies } from '../run/events.ts'
 import type { JobEnd } from '../story/run-story.ts'
@@ -9,6 +9,7 @@ import type { Follower } from './follower.ts'
 import { followLastRun, lastRunFile } from './last-run.ts'
 import { followByNotices, type Noticed } from './run-notices.ts'
 import { createTeller, keepTargets } from './teller.ts'
+import type { Traces } from './traces.ts'
 import type { WithoutOld } from './which-installation.ts'
 
 /** Followers hear the end in the order given. @throws errors of `work` */
@@ -40,15 +41,18 @@ interface FollowedRun extends Noticed {
 
 /** The caller delivers the last notification. @throws errors of `work` */
 export async function runFollowed(
-  application: Pick<Application, 'logger'>,
+  application: Traced & Pick<Application, 'logger'>,
   run: FollowedRun,
 ): Promise<JobEnd> {
   const { deps, job, tell, counts, onEnd, work } = run
   await keepTargets(deps.ledger, job)
   const lastRun = followLastRun(application, deps, job.definition.job, tell, counts)
   const notices = followByNotices(application, run)
-  const events = notices.listener === undefined ? deps.events : deps.events.with(notices.listener)
-  const followers = [lastRun, notices, { ended: (end: JobEnd) => onEnd?.(end) }]
+  const traces = await tracesOf(application)
+  const listeners = [notices.listener, traces?.listener].filter((one) => one !== undefined)
+  const events = listeners.reduce((all, one) => all.with(one), deps.events)
+  const sent = { ended: () => traces?.end(), failed: () => traces?.end() }
+  const followers = [lastRun, notices, { ended: (end: JobEnd) => onEnd?.(end) }, sent]
   return followed(followers, () => work({ ...deps, events }))
 }
 
@@ -89,5 +93,31 @@ export async function begin(
   } finally {
     await teller.deliver()
     await close()
+  }
+}
+
+type Traced = Pick<Application, 'settings' | 'version' | 'now' | 'randomHex'>
+
+/** Traces, if the settings name a collector. */
+async function tracesOf({ settings, version, now, randomHex }: Traced): Promise<Traces | undefined> {
+  const { otlpEndpoint: endpoint, otlpHeaders = '' } = settings
+  if (endpoint === undefined) return undefined
+  const { openTraces } = await import('./traces.ts')
+  // `name=value`, separated by commas, like OpenTelemetry's own variable.
+  const headers = Object.fromEntries(
+    otlpHeaders.split(',').flatMap((one) => {
+      const at = one.indexOf('=')
+      return at < 1 ? [] : [[one.slice(0, at).trim(), decoded(one.slice(at + 1).trim())]]
+    }),
+  )
+  return openTraces({ endpoint, headers, version, now, randomHex })
+}
+
+/** A value that is not percent-encoded stays as it is. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
   }
 }

@@ -18,7 +18,6 @@ import { BUILT_IN, type Settings, wholeEnvironment } from '../system/settings.ts
 import { runShell } from '../system/shell-command.ts'
 import { shipped } from '../system/shipped.ts'
 import type { Application, GatewayConnection } from './application.ts'
-import type { Traces } from './traces.ts'
 import { identityToSend, type WithoutOld } from './which-installation.ts'
 
 /** Concurrency limit of any job; the job's own limit is lower. */
@@ -261,12 +260,10 @@ export async function openGateways(
 ): Promise<Gateways> {
   const { settings, version, now, random, sleep, owner, isDead, interrupt } = application
   const ledger = await application.openLedger(without, now())
-  const traces = await tracesOf(application)
   const connections = new Map<string, Promise<GatewayConnection>>()
   const close = async (): Promise<void> => {
     for (const connection of connections.values()) await connection.then((one) => one.close()).catch(() => {})
     await ledger.close()
-    await traces?.end()
   }
   const connect = async (name: string): Promise<GatewayConnection> => {
     const connection = await application.connectGateway(name, onRequest)
@@ -283,7 +280,7 @@ export async function openGateways(
     folders: settings,
     home: settings.home,
     sources: sourceSettings(application),
-    events: createRunEvents(...(traces === undefined ? [] : [traces.listener]), listener),
+    events: createRunEvents(listener),
     now,
     random,
     sleep,
@@ -304,30 +301,6 @@ export async function openGateways(
       return { ...common, gateway, gatewayName: name }
     },
     close,
-  }
-}
-
-/** Traces, if the settings name a collector. */
-async function tracesOf({ settings, version, now, randomHex }: Application): Promise<Traces | undefined> {
-  const { otlpEndpoint: endpoint, otlpHeaders = '' } = settings
-  if (endpoint === undefined) return undefined
-  const { openTraces } = await import('./traces.ts')
-  // `name=value`, separated by commas, like OpenTelemetry's own variable.
-  const headers = Object.fromEntries(
-    otlpHeaders.split(',').flatMap((one) => {
-      const at = one.indexOf('=')
-      return at < 1 ? [] : [[one.slice(0, at).trim(), decoded(one.slice(at + 1).trim())]]
-    }),
-  )
-  return openTraces({ endpoint, headers, version, now, randomHex })
-}
-
-/** A value that is not percent-encoded stays as it is. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
   }
 }
 

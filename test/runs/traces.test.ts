@@ -6,8 +6,10 @@ import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { openTraces } from '../../src/runs/traces.ts'
-import { ANN, BEN, HEADER, openClinic } from '../cli/clinic.ts'
+import { ANN, BEN, HEADER, JOB, openClinic } from '../cli/clinic.ts'
 import { summaryOf } from '../cli/command-line.ts'
+import { openNights } from '../cli/nights.ts'
+import { scheduledNights } from '../cli/scheduled-nights.ts'
 import { closedPort } from '../gateway/loopback.ts'
 
 /** OTLP 1.x, JSON encoding: ids in hex, 64-bit numbers as text. */
@@ -145,4 +147,30 @@ test('what is no address of a collector is refused', async () => {
   const ended = await clinic.run('--file', join(clinic.workplace.folder, 'none.csv'))
   expect(ended.code).toBe(2)
   expect(ended.err).toContain('WAYBILL_OTLP_ENDPOINT')
+})
+
+test('each run of a schedule is a trace of its own, sent at its end', async () => {
+  const { url, spans } = await collector()
+  const SCHEDULE = 'schedule: { cron: "15 2 * * *", zone: Etc/UTC }\n'
+  const nights = await openNights({ job: SCHEDULE, environment: { WAYBILL_OTLP_ENDPOINT: url } })
+  await nights.workplace.job('second', `${JOB}drift: { fit: off }\n${SCHEDULE}`)
+  await nights.deliver('a.csv', `${HEADER}${ANN}`)
+  let sentAt: string | undefined
+  await scheduledNights(nights.workplace).keep('2027-03-02T02:10Z', '2027-03-02T02:20Z', (now) => {
+    if (spans.length > 0) sentAt ??= now
+  })
+  expect(sentAt).toMatch(/^2027-03-02T02:1[5-8]/)
+  const traces = Map.groupBy(spans, ({ traceId }) => traceId)
+  expect(traces.size).toBe(2)
+  for (const own of traces.values()) {
+    const runs = own.filter(({ parentSpanId }) => (parentSpanId ?? '') === '')
+    expect(runs).toHaveLength(1)
+    expect(own.filter(({ name }) => name === 'export')).toHaveLength(1)
+  }
+  expect(
+    spans
+      .map(({ name }) => name)
+      .filter((name) => name.startsWith('run '))
+      .sort(),
+  ).toEqual(['run clinic', 'run second'])
 })

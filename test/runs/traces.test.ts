@@ -48,8 +48,18 @@ async function collector(): Promise<{ url: string; spans: SpanSent[]; requests: 
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, spans, requests }
 }
 
-const told = ({ attributes }: SpanSent, key: string): unknown =>
-  Object.values(attributes.find((one) => one.key === key)?.value ?? {})[0]
+/** Members of `AnyValue` of the protocol, by the type of their value. */
+const MEMBERS: Readonly<Record<string, string>> = {
+  string: 'stringValue',
+  number: 'intValue',
+  boolean: 'boolValue',
+}
+
+const told = ({ attributes }: SpanSent, key: string): unknown => {
+  const [[member, value] = []] = Object.entries(attributes.find((one) => one.key === key)?.value ?? {})
+  expect(member).toBe(MEMBERS[typeof value])
+  return value
+}
 
 test('a run is a span, with one for each export and each request within it; nothing of a person goes out', async () => {
   const { url, spans, requests } = await collector()
@@ -69,6 +79,7 @@ test('a run is a span, with one for each export and each request within it; noth
   if (run === undefined) return
   expect(run.parentSpanId ?? '').toBe('')
   expect([told(run, 'waybill.run'), told(run, 'waybill.state')]).toEqual([summary.run, 'finished'])
+  expect(told(run, 'waybill.resumed')).toBe(false)
   expect(others.map(({ name }) => name).sort()).toEqual(['export', 'export', 'send biometric'])
   for (const span of others) {
     expect([span.traceId, span.parentSpanId]).toEqual([run.traceId, run.spanId])

@@ -26,6 +26,9 @@ test('records in doubt show the request that sent them, and one of them is accep
   expect(text).toContain('Records of 1 run are in doubt')
   for (const action of ['reconcile', 'accept', 'resend'])
     expect(text).toContain(`/do/${action}?run=${week.doubtful}"`)
+  const page = (await visitor.get(`/runs/${week.doubtful}`)).text
+  for (const action of ['reconcile', 'accept', 'resend', 'rerun', 'acknowledge'])
+    expect(page).toContain(`/do/${action}?run=${week.doubtful}"`)
   const { runs } = Doubts.parse(await jsonOf(visitor, '/in-doubt'))
   expect(runs.map(({ run }) => run)).toEqual([week.doubtful])
   // Three measurements of forty people, in one batch that was never answered.

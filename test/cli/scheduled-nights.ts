@@ -4,6 +4,7 @@ import { ClientRequest } from 'node:http'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
+import { WaybillError } from '../../src/model/errors.ts'
 import { createIdleClock } from '../load/idle-clock.ts'
 import type { HookServer } from '../notify/hook-server.ts'
 import { type Ended, ended, type Workplace } from './command-line.ts'
@@ -67,7 +68,8 @@ export function scheduledNights(workplace: Workplace): Scheduled {
           looking++
           await during(new Date(clock.now).toISOString())
           looking--
-          if (clock.now >= to) interrupt.abort()
+          // With the reason that a signal gives: any other is a defect.
+          if (clock.now >= to) interrupt.abort(new WaybillError('interrupted', 'the command was interrupted'))
         },
       }),
       ...args,

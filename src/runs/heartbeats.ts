@@ -91,7 +91,7 @@ export function createHeartbeatWatch(
 }
 
 /**
- * True if a need of the job is for a person. The schedule goes on by itself with a run of a fire without an end: the run is tried again, or has
+ * True if a need of the job is for a person. The schedule goes on by itself with an unfinished run of a fire without an end: the run is tried again, or has
  * ended a moment ago, and the fire is about to end, too.
  * @param open fires of the job without an end
  */
@@ -105,6 +105,7 @@ export function needsSomebody(
   )
   return needs.some(
     ({ cause, jobs, runs }) =>
-      STOPS_ALL.has(cause) || (jobs.includes(job) && !runs.some((run) => left.has(run))),
+      STOPS_ALL.has(cause) ||
+      (jobs.includes(job) && !(cause === 'run-unfinished' && runs.some((run) => left.has(run)))),
   )
 }

@@ -40,6 +40,12 @@ describe('a job needs somebody', () => {
       true,
     ],
     [
+      'its run has left rejects, its fire has not ended',
+      [need('left-rejected', ['clinic'], 'R1')],
+      [fire('running', 'R1')],
+      true,
+    ],
+    [
       'its run waits for the schedule to start',
       [need('run-unfinished', ['clinic'], 'R1')],
       [fire('interrupted', 'R1')],

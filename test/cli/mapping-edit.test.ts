@@ -2,7 +2,7 @@ import { copyFile, cp, readFile, writeFile } from 'node:fs/promises'
 import { get } from 'node:http'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { openBrowser, photograph } from '../story/report/browser.ts'
 import { createWorkplace, PROJECT } from './command-line.ts'
 
@@ -204,8 +204,11 @@ test('open decisions, errors and rejected rules lead to their lines, and columns
 
   await change('  source:', '  sauce:')
   await page.locator('#problem').waitFor()
-  await page.locator('#problem a', { hasText: `line ${lineOf - 1}` }).click()
-  expect(await page.locator(':target').textContent()).toContain('sauce:')
+  // The page may follow the save once more, and forget the link.
+  await vi.waitFor(async () => {
+    await page.locator('#problem a', { hasText: `line ${lineOf - 1}` }).click({ timeout: 2_000 })
+    expect(await page.locator(':target').textContent({ timeout: 2_000 })).toContain('sauce:')
+  }, 20_000)
   // What stood open stays so when the page follows a save, and a draft that is broken still has its decisions.
   expect(await page.locator('#mapping pre').isVisible()).toBe(true)
   expect(await page.locator('#decisions li').count()).toBe(1)

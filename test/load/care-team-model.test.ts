@@ -10,7 +10,8 @@ it('one entry of one source, and in the end what the newest words say, whatever 
       const counts = await playTeam(history)
       ended += counts['end: right'] ?? 0
     }),
-    { numRuns: 1_000 },
+    // A fixed seed: `npm run drill:model -- --care-teams` draws others.
+    { numRuns: 1_000, seed: 20_261_128 },
   )
   expect(ended).toBeGreaterThan(500)
 })

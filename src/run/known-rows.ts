@@ -1,7 +1,7 @@
 /**
- * Recognises rows that were read before with equal cells under an equal mapping, before their records are made. Such a row has a print in the ledger,
- * beside its slots: each slot holds the stored record that these cells give, and whatever changes a slot drops the print. The records are then
- * unchanged, as `decide` would find record by record.
+ * Recognises rows read before with equal cells under an equal mapping, before the records are made. Such a row has a print in the ledger, beside the
+ * slots: each slot holds the stored record of these cells, and any change of a slot drops the print. The records are then unchanged, as `decide`
+ * would find record by record.
  */
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CellsHash } from '../load/row-print.ts'
@@ -11,7 +11,7 @@ import type { AccountKey } from '../model/record.ts'
 import type { Row } from '../model/row.ts'
 import type { Recogniser } from '../transform/compile.ts'
 
-/** Rows looked up together: their keys are spread over all blocks of the ledger, each of which is then read once. */
+/** Rows looked up together: the keys are spread over all blocks of the ledger, and each block is then read once. */
 const ROWS_AT_ONCE = 5_000
 
 /** Joins blocks of rows until they are worth a look-up. */

@@ -260,6 +260,11 @@ export const POSTGRES_MIGRATIONS: Readonly<Record<string, Migration>> = {
       for (const statement of SHOWN_PEOPLE) await sql.raw(translated(statement)).execute(db)
     },
   },
+  '2026-12-workers-pace': {
+    async up(db: Kysely<unknown>) {
+      await sql`create table pace (gateway text collate "C" primary key, state text not null)`.execute(db)
+    },
+  },
 }
 
 /** Place of planned batches (`ProcessTable.place`): another one after each recovery of the server from a crash. */

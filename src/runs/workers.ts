@@ -99,7 +99,8 @@ async function carryTicket(
   const end = await runTicket(application, ticket, watch)
   over.abort()
   await beating
-  const isHandedBack = interrupt.aborted && end.exit === EXIT.interrupted
+  // Whoever reaches the database continues the run.
+  const isHandedBack = (interrupt.aborted && end.exit === EXIT.interrupted) || end.code === 'ledger-unusable'
   await (isHandedBack ? tickets.giveBack(ticket) : tickets.complete(ticket, end)).catch(() => {
     // The ticket comes back after the silence, and the next try finds the run in the ledger.
     logger.warn('the end of the run cannot be noted in the queue', { job: ticket.request?.job })

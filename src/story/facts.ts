@@ -37,8 +37,8 @@ import { iso, present } from '../system/shown-text.ts'
 import { readDrift } from '../watch/drift.ts'
 import { ExportProfile } from '../watch/export-profile.ts'
 import { exitOf, newAndKnown } from './balance.ts'
+import { workOf } from './report/throughput-section.ts'
 import type { DetailedStory, ExportSummary, RunActivity, RunStory, RunSummary } from './run-story.ts'
-import { workOf } from './throughput.ts'
 
 interface StorySources {
   readonly ledger: Ledger

@@ -1,8 +1,7 @@
 /** Throughput over working time: records a second, by outcome. Pauses are cut out and named. */
 import { scaleLinear } from 'd3-scale'
 import { stack } from 'd3-shape'
-import type { ChunkRecord } from '../../ledger/ledger.ts'
-import { allRecords, type RecordCounts, readCounts } from '../../model/balance.ts'
+import type { RecordCounts } from '../../model/balance.ts'
 import { counted, n } from '../../system/shown-text.ts'
 import type { DetailedStory, WorkSpan } from '../run-story.ts'
 import {
@@ -171,28 +170,6 @@ function throughputTable({ bins, pauses }: Throughput): string {
     lines,
     kind: 'short',
   })}${cutOut}`
-}
-
-/** @param chunks of all exports */
-export function workOf(
-  chunks: readonly ChunkRecord[],
-  startedAt: number,
-): Pick<DetailedStory, 'rowsInHand' | 'work'> {
-  const settled = chunks.flatMap(({ settled_at: at, worked_ms: to, counts }) =>
-    at === null || to === null ? [] : [{ at, to, counts: readCounts(counts) }],
-  )
-  settled.sort((a, b) => a.to - b.to || a.at - b.at)
-  const work: WorkSpan[] = []
-  let before = { at: startedAt, to: 0 }
-  for (const { at, to, counts } of settled) {
-    const from = before.to
-    // Chunks settled together follow the order of the clock, which may have been set back.
-    const paused = Math.max(0, at - before.at - (to - from))
-    work.push({ from, to, paused, rows: counts.rows.read, records: allRecords(counts) })
-    before = { at, to }
-  }
-  const rowsInHand = chunks.reduce((sum, { state, rows }) => sum + (state === 'open' ? rows : 0), 0)
-  return { rowsInHand, work }
 }
 
 /** Shortest pause to show: a batch that waits its turn takes as long. */

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { openSample } from '../../packages/mapping-tools/src/draft/read-sample.ts'
 import { unreadableRow } from '../../src/extract/framing.ts'
-import { frameValue } from '../../src/extract/json-text.ts'
+import { frameValue } from '../../src/extract/json-records.ts'
 import { openExport, readRecords } from '../../src/extract/open-export.ts'
 import { messageFrame } from '../../src/extract/open-hl7v2.ts'
 import { ndjsonFormat } from '../../src/extract/open-json.ts'

@@ -17,7 +17,6 @@ import {
   CLOSED,
   failed,
   notTaken,
-  type Pace,
   paceAccepted,
   paceBegun,
   paceRefused,
@@ -39,6 +38,8 @@ import { createLogger } from '../../src/telemetry/logger.ts'
 import { createProgress, NO_PROGRESS, type Progress } from '../../src/telemetry/progress.ts'
 import { PROJECT } from '../cli/command-line.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
+
+type Pace = ReturnType<typeof beginPace>
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND

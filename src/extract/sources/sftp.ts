@@ -65,7 +65,7 @@ export function sftpPlace(written: SftpPlace, base: string): RemotePlace {
   }
 }
 
-export interface SftpPlace extends z.infer<typeof SftpSettings> {
+interface SftpPlace extends z.infer<typeof SftpSettings> {
   /** Folder on the server; relative to `folder`. */
   readonly archive?: string | undefined
 }

@@ -35,7 +35,7 @@ import type { SyncStatements } from './database.ts'
 import type { DeliveredStore, Upkeep } from './delivered-store.ts'
 
 /** Work of one piece of upkeep. */
-export interface Pace {
+interface Pace {
   /** Segments merged into one. A higher number merges each row less often, but look-ups search more segments. */
   readonly fanOut: number
   /** Entries merged. */

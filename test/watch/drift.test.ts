@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { comparesDrift, DriftDefinition } from '../../src/definitions/job-definition.ts'
 import { columnDrift, pathDrift, readDrift, rowDrift, toLookAt, valueDrift } from '../../src/watch/drift.ts'
+import { measureDrift } from '../../src/watch/drift-watch.ts'
 import { type ColumnProfile, ExportProfile } from '../../src/watch/export-profile.ts'
-import { measureDrift } from '../../src/watch/measure-drift.ts'
 
 const column = (name: string, fields: Partial<ColumnProfile> = {}): ColumnProfile => ({
   name,

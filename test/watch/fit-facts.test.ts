@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { RIGHT_WIDE, rowsOf, TABLES } from '../../packages/mapping-tools/test/onboarding/mistakes.ts'
-import { createFit } from '../../src/watch/fit-facts.ts'
-import { HashSample, hashOf } from '../../src/watch/fit-people.ts'
+import { createFit, HashSample, hashOf } from '../../src/watch/fit-facts.ts'
 import { createFitWatch } from '../../src/watch/judge-fit.ts'
 import { load, NOW } from '../transform/mapping-under-test.ts'
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { DriftDefinition } from '../../src/definitions/job-definition.ts'
+import { fitFindings, measureDrift, outcomeDrift } from '../../src/watch/drift-watch.ts'
 import type { ExportProfile, MeasuredProfile } from '../../src/watch/export-profile.ts'
-import { fitFindings, measureDrift, outcomeDrift } from '../../src/watch/measure-drift.ts'
 
 const WEIGHTS: MeasuredProfile = { found: 100, rejected: 1, values: 99, quartiles: [66, 80, 92] }
 const night = (

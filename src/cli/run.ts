@@ -8,14 +8,18 @@ import type { BackfillRange } from '../ledger/ledger.ts'
 import { allRecords } from '../model/balance.ts'
 import { EXIT, errorAsJson, WaybillError } from '../model/errors.ts'
 import { KIND_NAMES, PROFILE_KINDS } from '../model/record.ts'
+import type { RefusedStart } from '../needs/refused-starts.ts'
 import {
   abandon,
   accept,
   beginBackfill,
   beginRerun,
   beginRun,
+  chooseRuns,
   type DryRunResult,
+  forChosen,
   type ReconciledRun,
+  type RunChoice,
   reconcile as reconcileRun,
   resend,
   resumeBackfill,
@@ -27,8 +31,9 @@ import { type BackfillLook, type BackfillPlan, backfillPlanJson } from '../runs/
 import type { BeginWatch } from '../runs/begin.ts'
 import { listRuns, stopRun, watchRun } from '../runs/listed-runs.ts'
 import { type PausedJob, pauseJob, unpauseJob } from '../runs/pauses.ts'
+import { type SampleSize, type Verified, verifiedBadly } from '../runs/reconcile.ts'
 import { acknowledge as acknowledgeRuns, type Person, startToAcknowledge } from '../runs/resolve.ts'
-import { type SampleSize, type Verified, verifiedBadly } from '../runs/verify.ts'
+import type { Since } from '../runs/typed-words.ts'
 import { keepWorking } from '../runs/workers.ts'
 import { durationText } from '../story/report/figures.ts'
 import type { JobEnd, RunSummary } from '../story/run-story.ts'
@@ -40,7 +45,6 @@ import { type CommandContext, print } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
 import { beginOnTerminal, printRun, progressWords, showsProgress, watchOnTerminal } from './display.ts'
 import { fitLines, isSuspicious, newReasonsLines } from './fit-text.ts'
-import { assertOneWay, choiceOf, listChosen, ofEach } from './many-runs.ts'
 import { createRunReporter, tellingWaits } from './run-reporter.ts'
 import { describeError, errorLines } from './terminal-text.ts'
 
@@ -500,4 +504,100 @@ export const actions = {
   resolve,
   acknowledge,
   reconcile,
+}
+
+/** Options that choose runs. */
+interface Choosing {
+  readonly run?: string | undefined
+  readonly job?: string | undefined
+  readonly reason?: string | undefined
+  readonly export?: string | undefined
+  readonly since?: Since | undefined
+}
+
+/** @param now milliseconds since the epoch */
+const choiceOf = ({ since, job, reason, ...more }: Choosing, now: number): RunChoice => ({
+  run: more.run,
+  job,
+  reason,
+  export: more.export,
+  since: since?.(now),
+})
+
+/**
+ * Asserts that the run is named, or chosen by options: not both, and one of them.
+ * @throws WaybillError `usage-wrong`
+ */
+function assertOneWay({ run, job, reason, since, ...more }: Choosing): void {
+  const options = Object.entries({ job, reason, export: more.export, since }).flatMap(([option, value]) =>
+    value === undefined ? [] : [`--${option}`],
+  )
+  if (run === undefined && options.length === 0)
+    throw new WaybillError('usage-wrong', 'name a run, or choose several with --job or --reason', {
+      remedy: 'Look for them with `waybill needs`.',
+    })
+  if (run !== undefined && options.length > 0)
+    throw new WaybillError('usage-wrong', `a named run goes without ${options.join(', ')}`, {
+      remedy: 'Leave out the run to choose several, or leave out the options.',
+    })
+}
+
+/**
+ * Prints the chosen runs, and does nothing to them.
+ * @param start refused start chosen with the runs
+ * @throws WaybillError `nothing-left` for none; `run-not-found`
+ */
+async function listChosen(
+  context: CommandContext,
+  choice: RunChoice,
+  json: true | undefined,
+  start?: RefusedStart,
+): Promise<number> {
+  const runs = await chooseRuns(context, choice).catch((error: unknown) => {
+    // A refused start needs no run, and no ledger.
+    if (start !== undefined && error instanceof WaybillError && NO_RUNS.has(error.code)) return []
+    throw error
+  })
+  const listed = runs.map(({ startedAt, ...one }) => ({
+    ...one,
+    startedAt: new Date(startedAt).toISOString(),
+  }))
+  const starts =
+    start === undefined
+      ? {}
+      : { start: { job: start.job, code: start.code, since: new Date(start.since).toISOString() } }
+  const startLine =
+    start === undefined
+      ? []
+      : [`The refused start of ${start.job} (${start.code}), since ${utcTime(start.since)} UTC`]
+  print(context, json, { dryRun: true, runs: listed, ...starts }, () => [
+    ...(listed.length === 0 ? [] : tableOf(listed, context.columns)),
+    ...startLine,
+  ])
+  return EXIT.ok
+}
+
+const NO_RUNS: ReadonlySet<string> = new Set(['nothing-left', 'ledger-not-found'])
+
+const tableOf = (runs: readonly object[], columns: number | undefined): string[] =>
+  fittedTable(
+    ['run', 'job', 'started'],
+    runs.map((run) => Object.values(run)),
+    'none',
+    columns,
+  )
+
+/** Does to each chosen run what the command does to one, as `forChosen`. @returns the highest exit code */
+async function ofEach(
+  context: CommandContext,
+  choice: RunChoice,
+  json: true | undefined,
+  act: (run: string) => Promise<{ readonly shown: object; readonly exit: number }>,
+): Promise<number> {
+  const ends = await forChosen(context, choice, act)
+  if (json)
+    context.out(
+      JSON.stringify({ runs: ends.map(({ run, result }) => result?.shown ?? { run, notBegun: true }) }),
+    )
+  return Math.max(EXIT.ok, ...ends.map(({ result }) => result?.exit ?? EXIT.interrupted))
 }

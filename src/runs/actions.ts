@@ -36,7 +36,14 @@ import { openRunDependencies, type RunWatch, sourceSettings } from './connect-ga
 import { doubtsOf } from './doubtful-mappings.ts'
 import { followByHeartbeat } from './heartbeats.ts'
 import { type NewReasons, newReasons } from './new-reasons.ts'
-import { type Reconciled, reconcileRun, withRunAgain } from './reconcile.ts'
+import {
+  type Reconciled,
+  reconcileRun,
+  type SampleSize,
+  type Verified,
+  verifyRun,
+  withRunAgain,
+} from './reconcile.ts'
 import { acceptInDoubt, giveUp, type Person, resendInDoubt } from './resolve.ts'
 import {
   backfillJob,
@@ -49,7 +56,6 @@ import {
 import { followRefusals } from './run-notices.ts'
 import { rerunJob } from './take-up.ts'
 import { type Trace, type TracedRow, traceRecord, traceRow } from './trace.ts'
-import { type SampleSize, type Verified, verifyRun } from './verify.ts'
 import { identityToLook } from './which-installation.ts'
 
 /** Resumes the unfinished run of the job, then delivers the exports that have arrived since. @param name of the job, or of the job file */

@@ -1,7 +1,7 @@
 /**
- * Divides what a gateway permits among the processes that send to it: requests at once, the learned rate, and holds. Pure; instants are
- * milliseconds by the clock of the database. The slots noted for all processes never exceed the ceiling: a process gets what the others have
- * given up by their own renewal, not what is due to it.
+ * Divides the limits of a gateway among the sending processes: requests at once, the learned rate, and holds. Pure; instants are milliseconds by
+ * the clock of the database. The slots of all processes never exceed the ceiling: a process gets slots only after others have released them at
+ * their own renewal.
  */
 import { z } from 'zod'
 
@@ -11,19 +11,19 @@ export const SHARE_MS = 5_000
 export const RENEW_MS = 1_000
 /** Interval of renewals of a process that waits for slots of others. */
 export const SHORT_MS = 250
-/** Slots of a process that renews no more stay taken: its last requests may still be under way. */
+/** Time for which the slots of a silent process stay taken: the last requests may still be under way. */
 const KEPT_MS = 10_000
-/** One refusal is heard by several processes: cuts of the rate so close to each other are one. */
+/** Several processes hear of one refusal: cuts of the rate within this time count once. */
 const CUT_MS = 1_000
-/** Interval at which the slots that cannot be divided go to another process. */
+/** Interval at which indivisible slots go to the next process. */
 const ROTATE_MS = 4_000
 /** Slowest rate of all processes, in requests a second. */
 const SLOWEST = 1
-/** Delay of the try of a process that has not heard the refusal itself: the try of the one that has decides for all. */
+/** Delay of the try in processes that heard of the hold from others: the first try decides for all. */
 const HEARSAY_MS = 1_500
 
 const Hold = z.object({
-  /** Nobody sends before. */
+  /** Earliest request of any process. */
   until: z.number(),
   /** Part that the gateway has requested. */
   notBefore: z.number(),
@@ -34,7 +34,7 @@ const Owner = z.object({
   ceiling: z.number(),
   /** Most requests under way, as far as granted. */
   slots: z.number(),
-  /** False for a process that has nothing to send. */
+  /** False while the process has nothing to send. */
   busy: z.boolean(),
   until: z.number(),
 })
@@ -51,7 +51,7 @@ export type Pot = z.infer<typeof Pot>
 
 export const EMPTY_POT: Pot = { rate: null, cutAt: 0, hold: null, owners: {} }
 
-/** Hold as the milliseconds that are left: clocks of two machines differ. */
+/** Hold in milliseconds from now: the clocks of two machines differ. */
 export interface HoldLeft {
   readonly forMs: number
   readonly askedForMs: number
@@ -59,15 +59,15 @@ export interface HoldLeft {
 }
 
 export interface Asked {
-  /** Requests that all processes together may have under way, according to the jobs of this one. */
+  /** Requests under way of all processes together, as the jobs of this process permit. */
   readonly ceiling: number
   readonly underWay: number
   readonly busy: boolean
-  /** Rate that this process sends by; undefined: none was learned. */
+  /** Rate in use; undefined: none was learned. */
   readonly rate: number | undefined
   /** Rate of the last grant. */
   readonly grantedRate: number | undefined
-  /** Hold that this process has heard of by itself. */
+  /** Hold from an answer to this process. */
   readonly hold: HoldLeft | undefined
 }
 
@@ -75,7 +75,7 @@ export interface Granted {
   readonly slots: number
   readonly rate: number | undefined
   readonly hold: HoldLeft | undefined
-  /** True where other processes have slots that are due to this one. */
+  /** True while other processes have slots due to this one. */
   readonly isShort: boolean
 }
 
@@ -111,7 +111,7 @@ export function divide(
   }
 }
 
-/** Gives the share of a process back. What was learned goes with the last one. */
+/** Releases the share of a process. The last process takes the learned rate along. */
 export function leave(pot: Pot, owner: string, now: number): Pot {
   const owners = Object.fromEntries(
     Object.entries(pot.owners).filter(([name, { until }]) => name !== owner && until + KEPT_MS > now),
@@ -119,7 +119,7 @@ export function leave(pot: Pot, owner: string, now: number): Pot {
   return Object.keys(owners).length > 0 ? { ...pot, owners } : { ...EMPTY_POT, hold: pot.hold }
 }
 
-/** Equal parts for all that have something to send, and one slot for the others; the rest goes round. */
+/** Equal parts for busy processes, one slot for idle ones; the rest goes round. */
 function dueTo(
   owner: string,
   busy: boolean,
@@ -144,7 +144,7 @@ function ratesOf(
   now: number,
 ): Pick<Pot, 'rate' | 'cutAt'> {
   if (own === undefined) return { rate, cutAt }
-  // The first to learn a rate: the others are taken to send as much.
+  // First learned rate: the other processes are assumed to send as much.
   if (rate === null) return { rate: Math.max(SLOWEST, own / Math.max(part, 0.01)), cutAt: now }
   if (granted === undefined || own === granted) return { rate, cutAt }
   if (own > granted) return { rate: rate + own - granted, cutAt }

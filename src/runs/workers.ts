@@ -174,7 +174,7 @@ async function begunBefore(
     const run = (await ledger.runs.list(LOOKED_AT, { job: definition.job })).find(
       (one) =>
         one.gateway === gateway &&
-        one.started_at >= sentAt &&
+        (isOneRun(request) ? (one.ended_at ?? 0) : one.started_at) >= sentAt &&
         one.origin_run === origin &&
         (one.backfill === null) === (kind === 'ordinary'),
     )
@@ -183,6 +183,9 @@ async function begunBefore(
     return { ...story, exit: story.summary.exit ?? EXIT.interrupted }
   })
 }
+
+/** False for a request that may begin a run of its own behind the one that it finishes. */
+const isOneRun = (request: RunRequest): boolean => request.what !== 'run' || request.unfinishedAlone === true
 
 async function awaitLease(
   { now, sleep, interrupt, isDead }: Application,

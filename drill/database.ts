@@ -37,13 +37,20 @@ export async function openDatabase(): Promise<DrillDatabase> {
       }
     }
   }
+  /** A start fails while a process of the former server still holds the shared memory. */
+  const started = async (): Promise<typeof server> => {
+    for (;;) {
+      const again = await startServer(folder, [], port).catch(() => undefined)
+      if (again !== undefined) return again
+    }
+  }
   const stopping = (async () => {
     for (;;) {
       await delay(STOP_EVERY_MS, undefined, { signal: over.signal })
       stops++
       await stop()
       await delay(AWAY_MS)
-      server = await startServer(folder, [], port)
+      server = await started()
     }
   })().catch((error: unknown) => {
     if (!over.signal.aborted) throw error

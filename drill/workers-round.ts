@@ -73,7 +73,7 @@ export function workersAct(seed: number, round: number, workers: number): Act {
       // The one try of an outage passes requests that hang (`src/load/flow.ts`).
       if (ceiling.most() > permitted + 1)
         scene.complaints.push(`${ceiling.most()} requests at once, permitted are ${permitted}`)
-      const runs = await runsOf(scene)
+      const runs = await knownRuns(scene)
       return { runs, words: await wordsOf(runs), owesNothing: plan.owesNothing }
     },
   }
@@ -139,6 +139,19 @@ function openPool(scene: Scene, count: number, random: Random): Pool {
       }
       await Promise.all(all)
     },
+  }
+}
+
+/** All runs, once the database is there. */
+async function knownRuns(scene: Scene): ReturnType<typeof runsOf> {
+  const endsAt = Date.now() + LONGEST_NIGHT_MS
+  for (;;) {
+    const runs = await runsOf(scene).catch((error: unknown) => {
+      if (Date.now() > endsAt) throw error
+      return []
+    })
+    if (runs.length > 0) return runs
+    await delay(500)
   }
 }
 

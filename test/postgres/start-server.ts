@@ -102,6 +102,7 @@ export async function startServer(
       return { port, pid: server.pid }
     } catch (error) {
       await client.end().catch(() => {})
+      if (server.exitCode !== null) throw new Error(`PostgreSQL ended with ${server.exitCode}`)
       if (Date.now() > end) throw error
       await delay(50)
     }

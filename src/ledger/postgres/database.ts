@@ -113,6 +113,8 @@ export function poolOf({ url, password }: PostgresAddress): pg.Pool {
   })
   // An idle connection that the server has ended: the next statement opens another.
   pool.on('error', () => {})
+  // A connection that the server ends between two statements of a transaction: the next statement fails.
+  pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 

@@ -1,5 +1,7 @@
+import { once } from 'node:events'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
+import { poolOf } from '../../src/ledger/postgres/database.ts'
 import { openPostgresLedger } from '../../src/ledger/postgres/open-ledger.ts'
 import { createAccountIdCipher } from '../../src/ledger/sealed-ids.ts'
 import { asAdmin, emptySchema } from '../postgres/server.ts'
@@ -121,4 +123,17 @@ test('a server that is away, and a role without rights, are said so, without the
   )
   const reader = `postgres://reader@127.0.0.1:${port}/postgres`
   await expect(openPostgresLedger({ url: reader })).rejects.toMatchObject({ code: 'ledger-unusable' })
+})
+
+test('a connection that the server ends between two statements fails with the next one, and ends no process', async () => {
+  const url = await emptySchema()
+  const pool = poolOf({ url })
+  onTestFinished(() => pool.end())
+  const client = await pool.connect()
+  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+  const ended = once(client, 'end')
+  await asAdmin(url, `select pg_terminate_backend(${rows[0]?.pid})`)
+  await ended
+  await expect(client.query('select 1')).rejects.toThrow()
+  client.release(true)
 })

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { noPeople, type PeopleCounts } from '../../src/model/balance.ts'
 import type { Chunk } from '../../src/run/chunks.ts'
-import { createCollecting } from '../../src/run/collecting.ts'
+import { createCollector } from '../../src/run/collecting.ts'
 import { type AnswerEnvelope, answer, PASS } from '../faults/fault-proxy.ts'
 import { startLoading } from '../load/loading.ts'
 import { biometric, EXPORT_ID, entryOf, IDENTITY, mappedRow } from '../load/made-up-entries.ts'
@@ -78,7 +78,7 @@ async function openNights(only: 'all' | 'changed' = 'changed', format: 'ndjson' 
         },
         mapping: { name: 'm', digest: 'd', content: '{}' },
       }))
-    const collecting = createCollecting({
+    const collector = createCollector({
       ...{ ledger, runLedger, gateway, gatewayName: loading.reference.url, identity: IDENTITY, folder },
       read: (_operation, call) => call(),
       what: { what: ['biometrics'], deprecated: false },
@@ -97,18 +97,17 @@ async function openNights(only: 'all' | 'changed' = 'changed', format: 'ndjson' 
       const chunk: Chunk = { number, start: place, rows, entries: [], withdrawn: [], shared: [] }
       const { row: firstRow, line: firstLine, byteOffset } = place
       await runLedger.openChunk(exportRow, { number, firstRow, firstLine, byteOffset, rows: rows.length })
-      const { collected } = await collecting.collect(chunk)
-      if (collected === undefined) expect.fail('nothing is said of the people')
-      const appended = await collecting.append(collected)
+      const { counts, settle } = await collector.work(chunk)
+      const collected = await settle?.()
       if (open && index === chunks.length - 1) break
       await runLedger.settleChunk({
-        ...{ exportRow, chunk: number, counts: JSON.stringify(collected.counts), receiptsLength: 0 },
+        ...{ exportRow, chunk: number, counts: JSON.stringify(counts), receiptsLength: 0 },
         ...{ rejectsLength: 0, delivered: [], held: [], arrival: 1 },
-        ...{ exceptions: [], tallies: noTallies(), collected: appended, at: 0 },
+        ...{ exceptions: [], tallies: noTallies(), collected, at: 0 },
       })
     }
     if (open) return { asked: asked.toSorted(), people: undefined, collected: undefined }
-    await collecting.publish(isRead)
+    await collector.finish(isRead)
     await runLedger.endExport(exportRow, 'finished')
     await runLedger.endRun({ state: 'finished', endedAt: 0, reason: null })
     await ledger.leases.release(taken.lease)

@@ -6,6 +6,7 @@ import type { Reading } from '../../src/ledger/ledger.ts'
 import { heldBy } from '../../src/load/gateway-words.ts'
 import type { LoadedChunk } from '../../src/load/load-chunk.ts'
 import type { Counts } from '../../src/model/balance.ts'
+import { countChunk } from '../../src/model/balance.ts'
 import type { Entry, MappedRow } from '../../src/model/entry.ts'
 import type { EntryOutcome, Reason } from '../../src/model/outcome.ts'
 import type { Row } from '../../src/model/row.ts'
@@ -14,6 +15,7 @@ import type { RunStages } from '../../src/run/connect-stages.ts'
 import { createRunEvents } from '../../src/run/events.ts'
 import { openAppended } from '../../src/run/receipts.ts'
 import { leftBehind, settleChunk } from '../../src/run/settlement.ts'
+import { createLoader } from '../../src/run/worker.ts'
 import { beginExport } from '../ledger/begun-run.ts'
 import { startLoading } from '../load/loading.ts'
 import { biometric, careTeam, EXPORT_ID, entryOf, IDENTITY, mappedRow } from '../load/made-up-entries.ts'
@@ -50,7 +52,7 @@ async function openRun({ origin, isBackfill = false }: RunFacts = {}) {
   const home = await temporaryFolder()
   const append = (name: string) => openAppended(home, join(home, name), 0, runLedger.assertHeld)
   const stages: RunStages = {
-    ...{ home, ledger, runLedger, load: context, collecting: undefined, identity: IDENTITY },
+    ...{ home, ledger, runLedger, load: context, worker: createLoader(context), identity: IDENTITY },
     version: '0.1.0',
     ...{ receipts: append('receipts'), rejectsFolder: home, events: createRunEvents() },
     ...{ stopWhen: createStopWhen(undefined), now: () => clock.now, startedAt: 0, stop: () => {} },
@@ -68,17 +70,21 @@ async function openRun({ origin, isBackfill = false }: RunFacts = {}) {
     const { more, arrival = of, listsTeams = false } = rest
     const number = (settled.get(of) ?? 0) + 1
     settled.set(of, number)
-    const start = { row: 1, line: 2, byteOffset: 0 }
     await runLedger.openChunk(of, { number, firstRow: 1, firstLine: 2, byteOffset: 0, rows: rows.length })
     const record =
       (await ledger.exports.ofRun('run-1')).find(({ id }) => id === of) ?? expect.fail('no export')
-    const entries = outcomes.map(({ entry }) => entry)
-    const chunk = { number, start, rows, entries, withdrawn: [], shared: [] }
-    return settleChunk(stages, { record, inFront: ['one'], arrival, listsTeams }, rejects, chunk, {
-      ...{ outcomes, followUpFailures: [], rowsCorrected: 0, accounts: { known: 0, refused: 0 } },
-      learned: { delivered: [], ended: new Map(), asked: new Set() },
-      ...more,
-    })
+    return settleChunk(
+      stages,
+      { record, inFront: ['one'], arrival, listsTeams },
+      rejects,
+      { number },
+      {
+        ...{ rows, counts: countChunk(rows, outcomes, 0) },
+        ...{ outcomes, followUpFailures: [], rowsCorrected: 0, accounts: { known: 0, refused: 0 } },
+        learned: { delivered: [], ended: new Map(), asked: new Set() },
+        ...more,
+      },
+    )
   }
   /** Settles a chunk of the export in which this became of these. @param made records of its rows */
   const settle = async (
@@ -331,28 +337,19 @@ test('left behind are rejected rows, records and marks, with the ids of records 
     leftOut: [],
     warnings: [],
   }
-  const left = leftBehind(
-    IDENTITY,
-    { export_id: EXPORT_ID } as Parameters<typeof leftBehind>[1],
-    {
-      ...{ number: 1, start: { row: 1, line: 2, byteOffset: 0 }, entries: [], withdrawn: [], shared: [] },
-      rows: [
-        ...rows,
-        { source: withdrawn.source, outcome: { ...withdrawn, rejected: [sentAs] } },
-        { source: withdrawn.source, outcome: skipped },
-      ],
-    },
-    {
-      outcomes: [
-        outcomeOf(refused, { outcome: 'rejected', batchId: 'b', reason: REASON }),
-        outcomeOf(weight('63'), ACCEPTED),
-        outcomeOf(asked, IN_DOUBT),
-      ],
-      followUpFailures: [{ entry: team, reason: { ...REASON, stage: 'primary-care', code: 'mark-refused' } }],
-      ...{ rowsCorrected: 0, accounts: { known: 0, refused: 0 } },
-      learned: { delivered: [], ended: new Map(), asked: new Set() },
-    },
-  )
+  const left = leftBehind(IDENTITY, { export_id: EXPORT_ID } as Parameters<typeof leftBehind>[1], {
+    rows: [
+      ...rows,
+      { source: withdrawn.source, outcome: { ...withdrawn, rejected: [sentAs] } },
+      { source: withdrawn.source, outcome: skipped },
+    ],
+    outcomes: [
+      outcomeOf(refused, { outcome: 'rejected', batchId: 'b', reason: REASON }),
+      outcomeOf(weight('63'), ACCEPTED),
+      outcomeOf(asked, IN_DOUBT),
+    ],
+    followUpFailures: [{ entry: team, reason: { ...REASON, stage: 'primary-care', code: 'mark-refused' } }],
+  })
   const brief = left.map((one) => [
     ...[one.row, one.line, one.rule, one.outcome, one.stage, one.code, one.batchId],
     one.transaction,

@@ -385,6 +385,16 @@ test('left behind are rejected rows, records and marks, with the ids of records 
   ])
 })
 
+test('a refused word on its place does not keep a doubt of a later export open', async () => {
+  const { earlier, later, settle, events } = await openRun()
+  await settle(later, [[weight('61'), IN_DOUBT]])
+  await settle(earlier, [
+    [weight('61'), ACCEPTED],
+    [weight('62'), { outcome: 'rejected', batchId: null, reason: REASON }],
+  ])
+  expect((await events())[0]).toBe('deliver')
+})
+
 test.each<[string, 'hold' | 'look', boolean, string | undefined]>([
   ['is looked for', 'look', false, 'deliver'],
   ['is held, and asked about', 'hold', true, 'deliver'],

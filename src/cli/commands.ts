@@ -2,11 +2,413 @@
  * All commands of the command line, in the order of the help, and the types of their actions. Arguments, options and help of the commands that
  * maintain an installation, check its mappings, or serve a gateway for trials.
  */
+
+import { resolve as absolute } from 'node:path'
 import { InvalidArgumentError } from 'commander'
 import type { TokenOwner } from '../../packages/reference-gateway/src/credentials.ts'
 import { DURATION } from '../definitions/quantity.ts'
+import type { SampleSize } from '../runs/reconcile.ts'
+import { ROW_PLACE, type RowPlace, readRowPlace } from '../runs/trace.ts'
+import { readRate, readSampleSize, readSince, readWholeNumber, type Since } from '../runs/typed-words.ts'
+import { type ListenAddress, listenAddress } from '../system/settings.ts'
 import type { CommandContext, CommandForm, GivenBy } from './command-form.ts'
-import { JOB, RUN_COMMANDS, RUN_OR_LATEST, wholeNumber } from './run-commands.ts'
+
+const JOB = ['<job>', 'name of a file in the jobs folder, without .yaml'] as const
+const RUN = ['<run>', 'id of the run'] as const
+const RUN_OR_MANY = ['[run]', 'id of the run; without it, the runs that options choose'] as const
+const RUN_OR_LATEST = ['[run]', 'id of the run; without it, the latest'] as const
+const NOTE = 'reason, stored in the ledger and shown: no health data'
+const AT_JOB = 'at the gateway of this job (default: WAYBILL_GATEWAY_URL)'
+const QUIET = 'no progress, no summary'
+const FILES = 'read these files in place of those the job finds'
+const ACCEPT_END = 'accept exports that look cut off (export-cut) as complete'
+const ACCEPT_DRIFT = 'accept exports that differ from earlier deliveries'
+const BY = 'name to record (default: the user of this machine)'
+
+const SINCE = { says: 'only runs started since a day (UTC) or within an age, like 7d', read: since } as const
+
+/** Options that choose several runs among those of `needs`. */
+const MANY = {
+  '--job <job>': 'all runs of this job with rejects or records in doubt',
+  '--reason <code>': 'only runs with rejects or doubts for this reason',
+  '--export <name>': 'only runs that read an export of this name',
+  '--since <when>': SINCE,
+} as const
+
+const RUN_COMMANDS = {
+  run: {
+    says: 'run a job now; its unfinished run is finished first',
+    arguments: { job: JOB },
+    options: {
+      '--file <path...>': FILES,
+      '--limit <rows>': { says: 'read at most this many rows of each export', read: wholeNumber },
+      '--accept-drift': ACCEPT_DRIFT,
+      '--accept-end': ACCEPT_END,
+      '--look-first': 'read profiles before sending: the ledger has lost deliveries',
+      '--new-ledger': {
+        says: 'start a new ledger: this home has never delivered anything',
+        not: ['lookFirst', 'newKey'],
+      },
+      '--new-key': 'replace the key of the ledger: read profiles before sending',
+      '--dry-run': 'map and count; send nothing, write nothing',
+      '--watch': 'if another process runs the job, follow that run to its end',
+      '--quiet': QUIET,
+    },
+    examples: [
+      'waybill run nightly-screenings',
+      'waybill run nightly-screenings --file samples/inbox/acme_screening_20260302.csv --json',
+    ],
+  },
+  backfill: {
+    says: 'run a job over its exports of a range of days, oldest first; repeat the command to continue',
+    arguments: { job: JOB },
+    options: {
+      '--from <day>': {
+        says: 'first day of the range, by the names of the exports, like 2026-01-01',
+        mandatory: true,
+      },
+      '--to <day>': { says: 'last day of the range, included', mandatory: true },
+      '--in <folder>': 'read the exports in this folder, not at the source of the job',
+      '--rate <n>': { says: 'most requests to send a second, like 5 or 0.5', read: rate },
+      '--accept-drift': ACCEPT_DRIFT,
+      '--accept-end': ACCEPT_END,
+      '--dry-run': 'print the plan: exports, sizes, rows, time; send nothing, write nothing',
+      '--quiet': QUIET,
+    },
+    note: 'Other runs at the same gateway go first. Delivered records are not sent again.',
+    examples: [
+      'waybill backfill nightly-screenings --from 2026-01-01 --to 2026-03-31 --dry-run',
+      'waybill backfill nightly-screenings --from 2026-01-01 --to 2026-03-31 --in /archive/acme --rate 5',
+    ],
+  },
+  schedule: {
+    says: 'run jobs when they are due, until interrupted',
+    options: {
+      '--explain [job]': 'run nothing: show the last fires and the next five, of one job or of all',
+      '--metrics <address>': {
+        says: 'serve metrics at this address: a port of loopback (9464), or host:port',
+        read: address,
+      },
+    },
+    note: 'Jobs are read again each minute. SIGTERM ends the schedule: work in flight is finished, and the next start continues.',
+    examples: ['waybill schedule --metrics 9464', 'waybill schedule --explain nightly-screenings'],
+  },
+  worker: {
+    says: 'run jobs for other machines, over a ledger in PostgreSQL, until interrupted',
+    options: {
+      '--concurrency <n>': { says: 'runs at once', read: wholeNumber, else: 1 },
+    },
+    note: 'SIGTERM ends the worker: work in flight is finished, and another worker continues the run.',
+    examples: ['waybill worker --concurrency 4'],
+    prints: false,
+  },
+  needs: {
+    says: 'list everything that needs somebody, with the commands that end it',
+    options: {
+      '--job <job>': 'only what concerns this job',
+      '--exit-code': 'exit with 1 if anything is listed',
+    },
+    examples: ['waybill needs', 'waybill needs --job nightly-screenings --json'],
+  },
+  console: {
+    says: 'serve pages for a browser on this machine: needs, runs, schedule, and actions on them',
+    options: {
+      '--listen <address>': {
+        says: 'port or host:port, or unix:PATH for a socket (default: 127.0.0.1:9470)',
+        read: listenPlace,
+      },
+      '--read-only': { says: 'refuse all actions, and write nothing', not: ['healthData'] },
+      '--health-data': 'show values of rows, too; each look is in the audit',
+    },
+    note: 'Prints an address that opens one session. Ctrl-C ends the command, and interrupts the runs that it has begun.',
+    examples: ['waybill console', 'waybill console --listen 127.0.0.1:9500 --read-only'],
+    prints: false,
+  },
+  runs: {
+    says: 'list runs, newest first',
+    options: {
+      '--limit <n>': { says: 'runs to show', read: positiveNumber, else: 20 },
+      '--page <n>': { says: 'page to show; page 1 has the newest runs', read: positiveNumber, else: 1 },
+      '--job <job>': 'only runs of this job',
+      '--failed': 'only runs that need a person: unfinished, failed, or with rejects or doubts',
+      '--since <when>': SINCE,
+      '--state <state>': {
+        says: 'only runs in this state',
+        choices: ['under-way', 'stopped', 'interrupted', 'finished', 'failed'],
+      },
+    },
+    examples: ['waybill runs --limit 5', 'waybill runs --job nightly-screenings --failed'],
+  },
+  audit: {
+    says: 'list decisions, stops, pauses, erasures and exports of people, with name, time and reason',
+    options: {
+      '--job <job>': 'only actions on this job and its runs',
+      '--since <when>': {
+        says: 'only actions since a day (UTC) or within an age, like 7d',
+        read: since,
+      },
+    },
+    note: 'People of exports appear by hash alone. `waybill prune` spares the records for WAYBILL_AUDIT_KEEP.',
+    examples: ['waybill audit --since 7d', 'waybill audit --job nightly-screenings --json'],
+  },
+  show: {
+    says: 'show a run: its balance, and the reasons for rejects',
+    arguments: { run: RUN_OR_LATEST },
+    options: {
+      '--reason <code>': 'list the rows and records left behind for this reason instead',
+      '--values': 'with --reason: print the cells of the rows, which are health data',
+    },
+    examples: ['waybill show', 'waybill show 20260302T071500Z-4f2a9c --reason value-not-a-number'],
+  },
+  'in-doubt': {
+    says: 'list records in doubt, with the request that sent each and the last look at the profile',
+    examples: ['waybill in-doubt'],
+  },
+  exports: {
+    says: 'list the exports that a job has read: rows, empty values and medians by night',
+    arguments: { job: JOB },
+    examples: ['waybill exports nightly-screenings --json'],
+  },
+  backfills: {
+    says: 'list the latest backfills, with progress by day and rate',
+    examples: ['waybill backfills'],
+  },
+  watch: {
+    says: 'follow a running job, in any process, until it ends; then show it',
+    arguments: { run: RUN_OR_LATEST },
+    note: 'Ctrl-C ends the display, not the run.',
+    examples: ['waybill watch latest'],
+  },
+  logs: {
+    says: 'show the log lines of a run, oldest first',
+    arguments: { run: RUN_OR_LATEST },
+    note: 'Reads WAYBILL_LOG_FILE and its earlier, renamed files.',
+    examples: ['waybill logs 20260302T071500Z-4f2a9c'],
+  },
+  stop: {
+    says: 'stop a running job, in any process; the next run of the job continues it',
+    arguments: { run: ['<run>', 'id of the run, or latest; or the job, for its run in progress'] },
+    options: { '--by <name>': BY, '--note <text>': NOTE },
+    note: 'Work in flight is finished. The command waits for the end of the run.',
+    examples: ['waybill stop nightly-screenings', 'waybill stop 20260302T071500Z-4f2a9c'],
+  },
+  pause: {
+    says: 'stop the schedule from starting a job; a running one finishes',
+    arguments: { job: JOB },
+    options: {
+      '--until <time>': 'end of the pause, in the zone of the schedule: 06:00, 2026-03-02T06:00, or 2h',
+      '--by <name>': BY,
+      '--note <text>': NOTE,
+    },
+    examples: [
+      'waybill pause nightly-screenings --note "the vendor is moving"',
+      'waybill pause nightly-screenings --until 06:00',
+    ],
+  },
+  unpause: {
+    says: 'let the schedule start a paused job again',
+    arguments: { job: JOB },
+    options: { '--by <name>': BY, '--note <text>': NOTE },
+    examples: ['waybill unpause nightly-screenings'],
+  },
+  resume: {
+    says: 'continue the interrupted run of a job; read no new exports',
+    arguments: { job: JOB },
+    options: {
+      '--backfill': 'continue its interrupted backfill instead',
+      '--quiet': QUIET,
+    },
+    examples: ['waybill resume nightly-screenings', 'waybill resume nightly-screenings --backfill'],
+  },
+  trace: {
+    says: 'show where a record came from and what the gateway answered',
+    arguments: { transaction: ['[transaction]', 'a transaction id, as the gateway stores it'] },
+    options: {
+      '--person <reference>':
+        'all records of a person, by the reference in the exports; searches the remaining exports, stores nothing',
+      '--row <export:row>': {
+        says: 'all records of a row of the latest export with this name, like acme_20260302.csv:17',
+        read: exportRow,
+      },
+    },
+    examples: ['waybill trace 3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa'],
+  },
+  rerun: {
+    says: "retry a run's rejected and in-doubt records with the current mapping, as a new run",
+    arguments: { run: RUN_OR_MANY },
+    options: {
+      '--only <what>': { says: 'retry only these', choices: ['rejected', 'in-doubt'] },
+      ...MANY,
+      '--dry-run': 'list the runs, retry nothing',
+      '--quiet': QUIET,
+    },
+    examples: [
+      'waybill rerun 20260302T071500Z-4f2a9c --only rejected',
+      'waybill rerun --job nightly-screenings --reason unit-unknown --since 7d',
+    ],
+  },
+  resolve: {
+    says: 'decide on records in doubt, or give up a run that cannot be finished',
+    arguments: { run: RUN },
+    options: {
+      '--accept': 'the gateway has the records: count them as delivered, send nothing',
+      '--resend': 'send the records again, unless a last read finds them stored',
+      '--give-up':
+        'do not finish the run, its export is gone; later runs look up its records in flight before they send',
+      '--transaction <id...>': 'only these records',
+      '--by <name>': BY,
+      '--note <text>': NOTE,
+    },
+    examples: [
+      'waybill resolve 20260302T071500Z-4f2a9c --accept',
+      'waybill resolve 20260302T071500Z-4f2a9c --resend --transaction 3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa',
+    ],
+  },
+  acknowledge: {
+    says: "accept a run's rejects as final; the run leaves `needs` and `runs --failed`",
+    arguments: { run: ['[run]', 'id of the run; required without --reason or --job'] },
+    options: {
+      '--reason <code>': 'only rows and records with this reason; without a run, in all runs so far',
+      '--job <job>': 'all runs of this job so far, and its refused start',
+      '--export <name>': 'only runs that read an export of this name',
+      '--since <when>': SINCE,
+      '--dry-run': 'list the runs, acknowledge nothing',
+      '--undo': { says: 'withdraw the acknowledgement', not: ['since', 'export', 'dryRun'] },
+      '--by <name>': BY,
+      '--note <text>': NOTE,
+    },
+    examples: [
+      'waybill acknowledge 20260302T071500Z-4f2a9c --note "the vendor cannot correct them"',
+      'waybill acknowledge --reason code-unknown',
+    ],
+  },
+  'put-aside': {
+    says: 'skip an unreadable export in later runs, until its content changes',
+    arguments: { export: ['<export>', 'name of the export, as `waybill needs` shows it'] },
+    options: {
+      '--reason <text>': NOTE,
+      '--job <job>': 'job that found the export, if several have one of this name',
+      '--undo': 'let runs read the export again',
+      '--by <name>': BY,
+    },
+    note: 'The file itself stays where it is. `waybill run JOB --file` reads it all the same.',
+    examples: ['waybill put-aside acme_20260302.csv --reason "the vendor sends a new one"'],
+  },
+  reconcile: {
+    says: 'read profiles to find out whether unanswered records arrived; sends nothing',
+    arguments: { run: RUN_OR_MANY },
+    options: {
+      ...MANY,
+      '--dry-run': 'list the runs, read nothing',
+      '--verify': 'compare accepted records with the profiles',
+      '--sample <size>': {
+        says: 'with --verify: number or share of the people to check (20, 5%)',
+        read: sampleSize,
+      },
+      '--seed <text>': 'with --sample: selects the people (default: the id of the run)',
+    },
+    note: 'Exit code 1: something is still in doubt, differs, or is missing.',
+    examples: [
+      'waybill reconcile 20260302T071500Z-4f2a9c',
+      'waybill reconcile 20260302T071500Z-4f2a9c --verify --sample 5%',
+    ],
+  },
+  'accounts export': {
+    says: 'write the partner id and account id of each person in the exports of a job',
+    arguments: { job: JOB },
+    options: {
+      '--out <file>': { says: 'file to write: CSV, readable by its owner alone', mandatory: true },
+      '--file <path...>': FILES,
+      '--by <name>': BY,
+      '--note <text>': NOTE,
+    },
+    examples: ['waybill accounts export roster --out crosswalk.csv'],
+  },
+  'accounts confirm': {
+    says: 'confirm that a reference is one person, though exports gave several birth dates for it',
+    options: {
+      '--file <ids.csv>': {
+        says: 'CSV with a column partnerAccountId, or accountId, and perhaps dateOfBirth',
+        mandatory: true,
+      },
+      '--job <job>': AT_JOB,
+      '--by <name>': BY,
+      '--note <text>': NOTE,
+    },
+    note: 'For records left behind as reference-shared. Sends nothing.',
+    examples: ['waybill accounts confirm --file confirmed.csv'],
+  },
+  'accounts forget': {
+    says: 'forget account ids: runs register the people again, and send missing records again',
+    options: {
+      '--file <ids.csv>': { says: 'CSV with a column partnerAccountId, or accountId', mandatory: true },
+      '--job <job>': AT_JOB,
+      '--by <name>': BY,
+      '--note <text>': NOTE,
+    },
+    note: 'For accounts that the gateway lost or gave to others. Sends nothing.',
+    examples: ['waybill accounts forget --file stale.csv'],
+  },
+  'accounts erase': {
+    says: 'delete accounts at the gateway for good, and the data of these people in the ledger',
+    options: {
+      '--file <ids.csv>': { says: 'CSV with a column partnerAccountId, or accountId', mandatory: true },
+      '--job <job>': AT_JOB,
+      '--dry-run': 'count them, delete nothing',
+      '--yes': 'do not ask',
+      '--by <name>': BY,
+      '--note <text>': NOTE,
+    },
+    note: 'Exit code 1: the gateway refused some of them.',
+    examples: ['waybill accounts erase --file leavers.csv --dry-run'],
+  },
+} as const satisfies Record<string, CommandForm>
+
+function since(text: string): Since {
+  const found = readSince(text)
+  if (found !== undefined) return found
+  throw new InvalidArgumentError('It must be a day, like 2026-03-02 (UTC), or how long ago, like 7d or 12h.')
+}
+
+function positiveNumber(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 on.')
+  return Number(text)
+}
+
+function wholeNumber(text: string): number {
+  const number = readWholeNumber(text)
+  if (number === undefined) throw new InvalidArgumentError('It must be a whole number.')
+  return number
+}
+
+function exportRow(text: string): RowPlace {
+  const place = readRowPlace(text)
+  if (place !== undefined) return place
+  throw new InvalidArgumentError(ROW_PLACE)
+}
+
+function listenPlace(text: string): ListenAddress | { readonly socket: string } {
+  const [, socket] = /^unix:(.+)$/.exec(text) ?? []
+  return socket === undefined ? address(text) : { socket: absolute(socket) }
+}
+
+function address(text: string): ListenAddress {
+  const found = listenAddress(text)
+  if (found === undefined) throw new InvalidArgumentError('It must be a port, or host:port.')
+  return found
+}
+
+function rate(text: string): number {
+  const perSecond = readRate(text)
+  if (perSecond !== undefined) return perSecond
+  throw new InvalidArgumentError('It must be a number of requests a second, like 5 or 0.5.')
+}
+
+function sampleSize(text: string): SampleSize {
+  const size = readSampleSize(text)
+  if (size !== undefined) return size
+  throw new InvalidArgumentError('It must be a number of people (20) or a share (5%).')
+}
 
 /** Options of `gateway` about serving. */
 const SERVING = [

@@ -1,13 +1,13 @@
 /** `waybill mapping check`: problems of mappings and their cases, and the fit of a mapping to an export. */
 
 import { readFile } from 'node:fs/promises'
-import { parseCases } from '../../packages/mapping-tools/src/cases.ts'
 import {
   type Coverage,
   createCoverage,
   type RuleCoverage,
   unknownColumns,
 } from '../../packages/mapping-tools/src/coverage.ts'
+import { parseCases } from '../../packages/mapping-tools/src/run-cases.ts'
 import {
   type DefinitionFolders,
   definitionsIn,

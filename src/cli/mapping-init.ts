@@ -1,7 +1,6 @@
 /** `waybill mapping init`: drafts a mapping and its cases from sample exports. Overwrites nothing and sends nothing. */
 import { rm } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
-import { parseCases } from '../../packages/mapping-tools/src/cases.ts'
 import {
   decidedCodes,
   type EarlierMapping,
@@ -13,7 +12,7 @@ import { joinSamples, type NamedSample } from '../../packages/mapping-tools/src/
 import { readAnySample } from '../../packages/mapping-tools/src/draft/sheet-sample.ts'
 import { createVocabulary } from '../../packages/mapping-tools/src/draft/vocabulary.ts'
 import { draftText } from '../../packages/mapping-tools/src/draft/write-draft.ts'
-import { runCases, textReader, updateCases } from '../../packages/mapping-tools/src/run-cases.ts'
+import { parseCases, runCases, textReader, updateCases } from '../../packages/mapping-tools/src/run-cases.ts'
 import { readCatalogFiles, readSynonyms, resourcesOf } from '../definitions/catalog-files.ts'
 import { definitionsIn, type LoadedMapping, readMapping } from '../definitions/definition-files.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'

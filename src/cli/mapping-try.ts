@@ -6,7 +6,6 @@ import { statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { diff } from 'node:util'
 import { stringify } from 'yaml'
-import { parseCases } from '../../packages/mapping-tools/src/cases.ts'
 import {
   createComparison,
   type Difference,
@@ -23,6 +22,7 @@ import {
 import {
   type CaseResult,
   keepGiven,
+  parseCases,
   runCases,
   textReader,
   updateCases,

@@ -8,14 +8,18 @@ import type { BackfillRange } from '../ledger/ledger.ts'
 import { allRecords } from '../model/balance.ts'
 import { EXIT, errorAsJson, WaybillError } from '../model/errors.ts'
 import { KIND_NAMES, PROFILE_KINDS } from '../model/record.ts'
+import type { RefusedStart } from '../needs/refused-starts.ts'
 import {
   abandon,
   accept,
   beginBackfill,
   beginRerun,
   beginRun,
+  chooseRuns,
   type DryRunResult,
+  forChosen,
   type ReconciledRun,
+  type RunChoice,
   reconcile as reconcileRun,
   resend,
   resumeBackfill,
@@ -27,22 +31,20 @@ import { type BackfillLook, type BackfillPlan, backfillPlanJson } from '../runs/
 import type { BeginWatch } from '../runs/begin.ts'
 import { listRuns, stopRun, watchRun } from '../runs/listed-runs.ts'
 import { type PausedJob, pauseJob, unpauseJob } from '../runs/pauses.ts'
+import { type SampleSize, type Verified, verifiedBadly } from '../runs/reconcile.ts'
 import { acknowledge as acknowledgeRuns, type Person, startToAcknowledge } from '../runs/resolve.ts'
-import type { RunOptions } from '../runs/run-job.ts'
-import { type SampleSize, type Verified, verifiedBadly } from '../runs/verify.ts'
-import { askWorkers, isForWorkers, keepWorking } from '../runs/workers.ts'
+import type { Since } from '../runs/typed-words.ts'
+import { keepWorking } from '../runs/workers.ts'
 import { durationText } from '../story/report/figures.ts'
 import type { JobEnd, RunSummary } from '../story/run-story.ts'
 import { driftLines, leftOutLine, summaryLines, warningsLine } from '../story/terminal.ts'
-import { waitsText } from '../story/words.ts'
 import { counted, iso, type Lines, n, sizeText, utcTime } from '../system/shown-text.ts'
 import { fittedTable } from '../system/text-table.ts'
 import { createCounting, createProgress, NO_PROGRESS } from '../telemetry/progress.ts'
 import { type CommandContext, print } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
-import { beginOnTerminal, printRun, watchOnTerminal } from './display.ts'
+import { beginOnTerminal, printRun, progressWords, showsProgress, watchOnTerminal } from './display.ts'
 import { fitLines, isSuspicious, newReasonsLines } from './fit-text.ts'
-import { assertOneWay, choiceOf, listChosen, ofEach } from './many-runs.ts'
 import { createRunReporter, tellingWaits } from './run-reporter.ts'
 import { describeError, errorLines } from './terminal-text.ts'
 
@@ -58,7 +60,6 @@ const run: Action<'run'> = async (context, options) => {
   }
   if (options.dryRun !== true)
     try {
-      if (isForWorkers(context, runOptions)) return await runOnWorkers(context, options, runOptions)
       return (await beginRun(context, beginOnTerminal(context, options), options.job, runOptions)).exit
     } catch (error) {
       const held =
@@ -74,25 +75,6 @@ const run: Action<'run'> = async (context, options) => {
   const stops =
     first !== undefined || result.fit.some(isSuspicious) || result.drift.some(({ level }) => level === 'stop')
   return result.rows.rejected > 0 || stops ? EXIT.recordsLeftBehind : EXIT.ok
-}
-
-/** Follows the run of a worker, and prints the same summary at the end. */
-async function runOnWorkers(
-  context: CommandContext,
-  options: Options<'run'>,
-  runOptions: RunOptions,
-): Promise<number> {
-  const progress = showsProgress(context, options)
-    ? createProgress({ columns: context.terminal, now: context.now, write: context.writeError })
-    : NO_PROGRESS
-  let last = ''
-  const end = await askWorkers(context, options.job, runOptions, (shown) => {
-    const words = shown === undefined ? 'Waiting for a worker (waybill worker)' : progressWords(shown.summary)
-    if (words !== last) progress.note(words)
-    last = words
-  })
-  beginOnTerminal(context, options).onEnd?.(end)
-  return end.exit
 }
 
 const isHeld = (error: unknown): boolean => error instanceof WaybillError && error.code === 'job-held'
@@ -164,14 +146,6 @@ const resume: Action<'resume'> = async (context, options) => {
   return end.exit
 }
 
-function progressWords(summary: RunSummary): string {
-  const { run, rows, activity } = summary
-  const { accepted, unchanged } = allRecords(summary)
-  const waits =
-    activity?.kind === 'under-way' && activity.waits !== undefined ? `; ${waitsText(activity.waits)}` : ''
-  return `Run ${run}: ${counted(rows.read, 'row')} settled, ${n(accepted)} accepted, ${n(unchanged)} unchanged${waits}`
-}
-
 const backfill: Action<'backfill'> = async (context, options) => {
   const range = {
     from: options.from,
@@ -200,12 +174,6 @@ async function folderOf(given: string): Promise<string> {
       'Name the folder with the exports of the range; leave --in out if they are at the source of the job.',
   })
 }
-
-/** False for a log in JSON: foreign lines would break programs that read the log. */
-const showsProgress = (
-  { settings }: CommandContext,
-  { quiet }: Pick<Options<'backfill'>, 'quiet'>,
-): boolean => !quiet && settings.logFormat !== 'json'
 
 async function printPlan(
   context: CommandContext,
@@ -536,4 +504,100 @@ export const actions = {
   resolve,
   acknowledge,
   reconcile,
+}
+
+/** Options that choose runs. */
+interface Choosing {
+  readonly run?: string | undefined
+  readonly job?: string | undefined
+  readonly reason?: string | undefined
+  readonly export?: string | undefined
+  readonly since?: Since | undefined
+}
+
+/** @param now milliseconds since the epoch */
+const choiceOf = ({ since, job, reason, ...more }: Choosing, now: number): RunChoice => ({
+  run: more.run,
+  job,
+  reason,
+  export: more.export,
+  since: since?.(now),
+})
+
+/**
+ * Asserts that the run is named, or chosen by options: not both, and one of them.
+ * @throws WaybillError `usage-wrong`
+ */
+function assertOneWay({ run, job, reason, since, ...more }: Choosing): void {
+  const options = Object.entries({ job, reason, export: more.export, since }).flatMap(([option, value]) =>
+    value === undefined ? [] : [`--${option}`],
+  )
+  if (run === undefined && options.length === 0)
+    throw new WaybillError('usage-wrong', 'name a run, or choose several with --job or --reason', {
+      remedy: 'Look for them with `waybill needs`.',
+    })
+  if (run !== undefined && options.length > 0)
+    throw new WaybillError('usage-wrong', `a named run goes without ${options.join(', ')}`, {
+      remedy: 'Leave out the run to choose several, or leave out the options.',
+    })
+}
+
+/**
+ * Prints the chosen runs, and does nothing to them.
+ * @param start refused start chosen with the runs
+ * @throws WaybillError `nothing-left` for none; `run-not-found`
+ */
+async function listChosen(
+  context: CommandContext,
+  choice: RunChoice,
+  json: true | undefined,
+  start?: RefusedStart,
+): Promise<number> {
+  const runs = await chooseRuns(context, choice).catch((error: unknown) => {
+    // A refused start needs no run, and no ledger.
+    if (start !== undefined && error instanceof WaybillError && NO_RUNS.has(error.code)) return []
+    throw error
+  })
+  const listed = runs.map(({ startedAt, ...one }) => ({
+    ...one,
+    startedAt: new Date(startedAt).toISOString(),
+  }))
+  const starts =
+    start === undefined
+      ? {}
+      : { start: { job: start.job, code: start.code, since: new Date(start.since).toISOString() } }
+  const startLine =
+    start === undefined
+      ? []
+      : [`The refused start of ${start.job} (${start.code}), since ${utcTime(start.since)} UTC`]
+  print(context, json, { dryRun: true, runs: listed, ...starts }, () => [
+    ...(listed.length === 0 ? [] : tableOf(listed, context.columns)),
+    ...startLine,
+  ])
+  return EXIT.ok
+}
+
+const NO_RUNS: ReadonlySet<string> = new Set(['nothing-left', 'ledger-not-found'])
+
+const tableOf = (runs: readonly object[], columns: number | undefined): string[] =>
+  fittedTable(
+    ['run', 'job', 'started'],
+    runs.map((run) => Object.values(run)),
+    'none',
+    columns,
+  )
+
+/** Does to each chosen run what the command does to one, as `forChosen`. @returns the highest exit code */
+async function ofEach(
+  context: CommandContext,
+  choice: RunChoice,
+  json: true | undefined,
+  act: (run: string) => Promise<{ readonly shown: object; readonly exit: number }>,
+): Promise<number> {
+  const ends = await forChosen(context, choice, act)
+  if (json)
+    context.out(
+      JSON.stringify({ runs: ends.map(({ run, result }) => result?.shown ?? { run, notBegun: true }) }),
+    )
+  return Math.max(EXIT.ok, ...ends.map(({ result }) => result?.exit ?? EXIT.interrupted))
 }

@@ -13,7 +13,7 @@ import { csvCells } from '../system/csv-text.ts'
 /** Reads under the run's pace, breaker and patience. @throws GatewayError, WaybillError */
 export type Read = <Item>(operation: string, call: () => Promise<readonly Item[]>) => Promise<readonly Item[]>
 
-export interface AskedPerson {
+interface AskedPerson {
   /** Account as the caller names it: a request for medical records names its patient this way. */
   readonly named: Account
   readonly account: Account
@@ -21,7 +21,7 @@ export interface AskedPerson {
   readonly accountId: string | undefined
 }
 
-export interface AskingContext {
+interface AskingContext {
   readonly gateway: Pick<
     Gateway,
     'ageAssessment' | 'biometrics' | 'conditions' | 'careTeams' | 'medicalRecords' | 'content'
@@ -139,7 +139,7 @@ export const KINDS = {
   },
 } satisfies Record<string, Kind>
 
-export type CollectedKind = keyof typeof KINDS
+type CollectedKind = keyof typeof KINDS
 
 export const kindOf = (name: CollectedKind): Kind => KINDS[name]
 

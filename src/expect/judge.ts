@@ -37,7 +37,7 @@ interface ExpectedExports {
   readonly size: number | undefined
 }
 
-export interface Question {
+interface Question {
   readonly expected: ExpectedExports
   readonly deadline: Deadline
   /** Time of the check. */

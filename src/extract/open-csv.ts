@@ -11,21 +11,13 @@ import {
   upTo,
 } from './content.ts'
 import { cellSplitter, csvFormat, frameRecord } from './csv.ts'
-import {
-  findDelimiter,
-  findTrailer,
-  type Head,
-  readHeader,
-  sepLine,
-  statedCount,
-  TAIL_BYTES,
-  type Trailer,
-} from './csv-layout.ts'
 import { findEncoding, HEAD_BYTES, invalidEncodingMessage, transcode } from './encoding.ts'
 import {
+  afterLineEnd,
   type ContentFrom,
   countRows,
   firstOrigin,
+  lineEnd,
   type OpenFormat,
   originOfLine,
   readRows,
@@ -205,3 +197,251 @@ function cellsOf(line: string, dialect: Dialect): readonly string[] {
   const isWhole = frameRecord(Buffer.from(line), 0, true, dialect)?.fault === undefined
   return isWhole ? cellSplitter(dialect)(line) : line.split(String.fromCharCode(dialect.delimiter))
 }
+
+/** Records that are searched for `header.find`. */
+const SEARCHED_RECORDS = 50
+
+interface Header {
+  /** Trimmed; a name may be empty. */
+  readonly columns: readonly string[]
+  readonly origin: Origin
+}
+
+type HeaderPlace = Exclude<CsvDefinition['header'], 'none'>
+
+/** Index of the header among the first records (undefined: broken); undefined for none. */
+function findHeader(
+  { find }: HeaderPlace,
+  records: readonly (readonly string[] | undefined)[],
+): number | undefined {
+  if (find === undefined) return 0
+  const at = records.slice(0, SEARCHED_RECORDS).findIndex((cells) => {
+    const names = new Set(cells?.map((cell) => cell.trim()))
+    return find.every((name) => names.has(name))
+  })
+  return at === -1 ? undefined : at
+}
+
+/** @throws WaybillError `export-empty` (no record), `export-unreadable` (not found, broken, a name twice) */
+export async function readHeader(
+  path: string,
+  place: HeaderPlace,
+  duplicates: CsvDefinition['duplicates'],
+  blocks: AsyncIterable<readonly Row[]>,
+): Promise<Header> {
+  const wanted = place.find === undefined ? 1 : SEARCHED_RECORDS
+  const rows: Row[] = []
+  for await (const block of blocks) {
+    rows.push(...block)
+    if (rows.length >= wanted) break
+  }
+  const [first] = rows
+  if (first === undefined) throw exportError(path, 'The export has no header.', { code: 'export-empty' })
+  const at = findHeader(
+    place,
+    rows.map((row) => (row.kind === 'cells' ? row.cells : undefined)),
+  )
+  const row = at === undefined ? undefined : rows[at]
+  if (row === undefined) {
+    const names = place.find?.map((name) => `"${name}"`).join(', ')
+    const message = `None of the first ${SEARCHED_RECORDS} records has the cells ${names} of \`read.header.find\`.`
+    throw exportError(path, message, { line: first.line })
+  }
+  if (row.kind !== 'cells') {
+    const reason = row.kind === 'unreadable' ? row.message : 'it is not CSV'
+    throw exportError(path, `The header cannot be read: ${reason}.`, {
+      line: row.line,
+      remedy:
+        'If the file is complete, correct `read` in the mapping. Otherwise ask the vendor for the file again.',
+    })
+  }
+  return { columns: columnsOf(path, row, row.cells, duplicates), origin: row }
+}
+
+/** Most repeated names in a message. */
+const MOST_NAMED = 20
+
+function columnsOf(
+  path: string,
+  origin: Origin,
+  cells: readonly string[],
+  duplicates: CsvDefinition['duplicates'],
+): readonly string[] {
+  const columns = cells.map((cell) => cell.trim())
+  if (duplicates === 'number') return numbered(columns)
+  const first = new Map<string, number>()
+  for (const [at, name] of columns.entries()) if (!first.has(name)) first.set(name, at)
+  // Numbers, no names: a file without its header has a person's data there.
+  const numbers = columns.flatMap((name, at) => {
+    const before = first.get(name) ?? at
+    return name === '' || before === at ? [] : [`column ${at + 1} has the name of column ${before + 1}`]
+  })
+  if (numbers.length === 0) return columns
+  if (numbers.length > MOST_NAMED)
+    numbers.splice(MOST_NAMED, numbers.length, `and ${numbers.length - MOST_NAMED} more`)
+  throw exportError(path, `Names in the header are not unique: ${numbers.join(', ')}.`, {
+    line: origin.line,
+    remedy: 'Ask the vendor for a file with unique column names, or set `duplicates: number` in `read`.',
+  })
+}
+
+/** `name`, `name_2`, `name_3`; skips a name that another column has. */
+function numbered(columns: readonly string[]): readonly string[] {
+  const taken = new Set(columns)
+  const seen = new Map<string, number>()
+  return columns.map((name) => {
+    let ordinal = (seen.get(name) ?? 0) + 1
+    if (ordinal > 1) while (taken.has(`${name}_${ordinal}`)) ordinal += 1
+    seen.set(name, ordinal)
+    const unique = ordinal === 1 || name === '' ? name : `${name}_${ordinal}`
+    taken.add(unique)
+    return unique
+  })
+}
+
+const CANDIDATES: readonly string[] = [',', ';', '\t', '|']
+const SAMPLE_RECORDS = 100
+/** Shares of the records as wide as the header, tried in turn: the strictest with one delimiter decides. */
+const SHARES = [1, 0.9, 0.5]
+
+/** Start of a content: UTF-8, behind the byte order mark. */
+interface Head {
+  readonly bytes: Buffer
+  readonly whole: boolean
+}
+
+/** `sep=;` in the first line (Excel): the delimiter, and the start of the next line. */
+function sepLine({ bytes, whole }: Head): { delimiter: string; next: number } | undefined {
+  const end = lineEnd(bytes, 0)
+  const next = end === -1 ? undefined : afterLineEnd(bytes, end, whole)
+  if (next === undefined) return undefined
+  const delimiter = /^sep=([\t -~])$/i.exec(bytes.toString('latin1', 0, end))?.[1]
+  return delimiter === undefined ? undefined : { delimiter, next }
+}
+
+/**
+ * Returns the only delimiter among `,` `;` tab `|` that splits header and records into the same number of cells. @throws WaybillError
+ * `export-unreadable` for none, or several
+ */
+function findDelimiter(path: string, head: Head, read: CsvDefinition): string {
+  const fits = CANDIDATES.map((delimiter) => ({ delimiter, share: shareOfAlike(head, read, delimiter) }))
+  for (const share of SHARES) {
+    const fitting = fits.filter((one) => one.share >= share).map((one) => one.delimiter)
+    if (fitting.length === 1 && fitting[0] !== undefined) return fitting[0]
+    if (fitting.length > 1) throw unclear(path, `could be ${fitting.map(spelled).join(' or ')}`)
+  }
+  // A single column has no delimiter: one that does not occur reads it.
+  if (!CANDIDATES.some((delimiter) => head.bytes.includes(delimiter))) return ','
+  throw unclear(path, `is none of ${CANDIDATES.map(spelled).join(' ')}: none splits the first records alike`)
+}
+
+/** Share of the records as wide as the header; -1 where the header is not split. */
+function shareOfAlike(head: Head, read: CsvDefinition, delimiter: string): number {
+  const records = sampleOf(head, read, delimiter)
+  const { header } = read
+  const at = header === 'none' ? -1 : findHeader(header, records)
+  if (at === undefined) return -1
+  const width = header === 'none' ? read.columns?.length : records[at]?.length
+  if (width === undefined || width < 2) return -1
+  const rows = records.slice(at + 1 + (header === 'none' ? 0 : header.skip))
+  return rows.length === 0 ? 1 : rows.filter((cells) => cells?.length === width).length / rows.length
+}
+
+/** Cells of the first whole records; undefined for a broken record. */
+function sampleOf(
+  { bytes, whole }: Head,
+  read: CsvDefinition,
+  delimiter: string,
+): (readonly string[] | undefined)[] {
+  const dialect = dialectOf(read, delimiter)
+  const split = cellSplitter(dialect)
+  const records: (readonly string[] | undefined)[] = []
+  let position = 0
+  while (position < bytes.length && records.length < SAMPLE_RECORDS) {
+    const frame = frameRecord(bytes, position, whole, dialect)
+    if (frame === undefined) break
+    if (frame.blank !== true)
+      records.push(frame.fault === undefined ? split(bytes.toString('utf8', position, frame.end)) : undefined)
+    if (frame.next === undefined) break
+    position = frame.next
+  }
+  return records
+}
+
+const spelled = (delimiter: string): string => (delimiter === '\t' ? 'tab' : `"${delimiter}"`)
+
+const unclear = (path: string, what: string) =>
+  exportError(path, `The delimiter ${what}.`, {
+    remedy: 'Set the delimiter in the mapping, for example `delimiter: ";"`.',
+  })
+
+/** Bytes at the end that hold the trailer. */
+const TAIL_BYTES = 64 * 1024
+
+type TrailerDefinition = NonNullable<CsvDefinition['trailer']>
+
+interface Trailer {
+  /** Offset in the content: the end of the rows. */
+  readonly byteOffset: number
+  /** The first line. */
+  readonly text: string
+}
+
+/**
+ * Layout of a CSV file: the columns of its header; the delimiter where the mapping says `delimiter: auto`, by the `sep=` line of Excel or by
+ * what splits the first records alike; the trailer, the last lines, which are no data rows and may state the number of rows. The trailer is
+ * found from the end, before the first row is read: no row is taken for the trailer, nor the trailer for a row.
+ * @param content from `from` on to the end; only the last of it is held
+ * @param isStart whether a line starts at `from`
+ * @throws WaybillError `export-unreadable` where the export does not end with the trailer
+ */
+async function findTrailer(
+  path: string,
+  definition: TrailerDefinition,
+  content: AsyncIterable<Buffer>,
+  from: number,
+  isStart: boolean,
+): Promise<Trailer> {
+  let tail: Buffer = Buffer.alloc(0)
+  let offset = from
+  for await (const chunk of content) {
+    const joined = Buffer.concat([tail, chunk])
+    const dropped = Math.max(0, joined.length - TAIL_BYTES)
+    tail = joined.subarray(dropped)
+    offset += dropped
+  }
+  const whole = isStart && offset === from
+  const lines = [...tail.toString('latin1').matchAll(/[^\r\n]+/g)]
+    .slice(whole ? 0 : 1)
+    .map(({ index, 0: line }) => ({
+      byteOffset: offset + index,
+      text: tail.toString('utf8', index, index + line.length),
+    }))
+    .filter(({ text }) => text.trim() !== '')
+  const length = trailerLength(
+    definition,
+    lines.map(({ text }) => text),
+  )
+  const first = lines.at(-length)
+  if (length === 0 || first === undefined)
+    throw missing(path, 'does not end with the trailer that `read.trailer` describes: it may be cut off')
+  if (length === lines.length && !whole) throw missing(path, 'has a trailer longer than 64 KiB')
+  return first
+}
+
+/** Number of last lines that are the trailer. */
+function trailerLength({ match, lines = 0 }: TrailerDefinition, texts: readonly string[]): number {
+  if (match === undefined) return lines
+  const pattern = new RegExp(match, 'u')
+  return texts.length - 1 - texts.findLastIndex((text) => !pattern.test(text))
+}
+
+/** The only run of digits in a cell of the trailer. @throws WaybillError `export-unreadable` for none, or several */
+function statedCount(path: string, cell: number, cells: readonly string[]): number {
+  const digits = /^\D*(\d{1,15})\D*$/.exec(cells[cell - 1] ?? '')?.[1]
+  if (digits === undefined)
+    throw missing(path, `has no number of rows in cell ${cell} of its trailer (\`read.trailer.count\`)`)
+  return Number(digits)
+}
+
+const missing = (path: string, what: string) => exportError(path, `The export ${what}.`)

@@ -18,8 +18,7 @@ import {
   unreadableRow,
 } from './framing.ts'
 import { notUtf8, placeBehind, placeText } from './json-path.ts'
-import { findRecords, readRecords } from './json-records.ts'
-import { isSpace, readJson } from './json-text.ts'
+import { findRecords, isSpace, readJson, readRecords } from './json-records.ts'
 import { openText } from './open-csv.ts'
 import type { JsonDefinition } from './read-definition.ts'
 

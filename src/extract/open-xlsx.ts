@@ -1,18 +1,18 @@
 /**
  * Opens an export of `format: xlsx`: a sheet of a workbook (ISO/IEC 29500, ECMA-376) as rows of cells under a header. The sheet is streamed
- * twice: first for a survey (xlsx-survey.ts), then row by row.
+ * twice: first for a survey, then row by row.
  */
+
+import { invalidCell, isCellError, lostDigits, NOT_COMPUTED } from '../model/cell-fault.ts'
 import type { WaybillError } from '../model/errors.ts'
 import type { CsvRow, Origin, Row, RowFault } from '../model/row.ts'
 import { type Compression, DEFAULT_LIMITS, detectCompression, exportError } from './content.ts'
-import { readHeader } from './csv-layout.ts'
 import { EXCERPT_BYTES, type OpenFormat } from './framing.ts'
+import { readHeader } from './open-csv.ts'
 import type { XlsxDefinition } from './read-definition.ts'
 import { findOtherHeader, REST_UNDER_OTHER_HEADER } from './second-header.ts'
 import { refuseKind, usingPackage, type WorkbookPackage } from './xlsx-package.ts'
-import { readStrings, readStyles, readWorkbook, type SheetEntry } from './xlsx-parts.ts'
-import { readSheet, type SheetContext, type SheetFacts, type SheetRow } from './xlsx-sheet.ts'
-import { createSurveyor, dataFilter, type Survey, type Top } from './xlsx-survey.ts'
+import { type Attributes, readingXml, readXml } from './xlsx-xml.ts'
 
 /** A workbook while its package is open. */
 interface Book {
@@ -194,3 +194,709 @@ function unreadable({ line, offset, cells }: SheetRow, row: number, fault: RowFa
   const text = quoted.join().slice(0, EXCERPT_BYTES)
   return { kind: 'unreadable', row, line, byteOffset: offset, fault, message, text } as const
 }
+
+/** The header of a sheet. */
+interface Top {
+  readonly columns: readonly string[]
+  /** Number of the row; 0 for no header. */
+  readonly line: number
+}
+
+interface Survey {
+  /** Offset of the first row that is not read. */
+  readonly end: number
+  /** Row numbers that occur more than once. */
+  readonly repeated: ReadonlySet<number>
+  /** See `OpenFormat`. */
+  readonly notes: readonly string[]
+}
+
+/** Tells data rows from the header and the skipped rows, in the order of the part. */
+function dataFilter({ header }: XlsxDefinition, top: Top): (row: SheetRow) => boolean {
+  let skip = header === 'none' ? 0 : header.skip
+  return ({ line }) => line > top.line && skip-- <= 0
+}
+
+/** Most rows of totals: a word at the start of more rows means something else. */
+const MOST_TOTALS = 3
+/** Excludes names of people, like Sum. */
+const TOTALS = /^(?:grand |sub-? ?)?(?:totale?s?|gesamt(?:summe)?|zwischensumme)\b/i
+
+interface Sign {
+  readonly line: number
+  readonly offset: number
+  /** Rows before. */
+  readonly before: number
+}
+
+const isFilled = (cell: string | undefined): boolean => (cell ?? '').trim() !== ''
+
+/**
+ * Survey of a sheet before its rows are read. Merged cells, filters and checksums follow the rows but concern all of them, and another
+ * table may follow below. Doubts are reported or refused, never guessed.
+ * @throws WaybillError `export-unreadable` for ambiguous rows or columns
+ */
+function createSurveyor(path: string, read: XlsxDefinition, { columns, line: headerLine }: Top) {
+  const seen = new Uint8Array(MOST_ROWS / 8 + 1)
+  const repeated = new Set<number>()
+  const counted = { rows: 0, hidden: 0, gaps: 0, unordered: 0, last: 0, widest: columns.length }
+  /** Number of values by column without a name. */
+  const nameless = new Map<number, number>()
+  for (const [at, name] of columns.entries()) if (name === '') nameless.set(at, 0)
+  const totals: Sign[] = []
+  let firstGap: Sign | undefined
+  let [apart, measured] = [0, true]
+
+  /** True if a row below a blank one begins something else: a header, a title, a note. */
+  const isApart = (cells: readonly string[]): boolean => {
+    const filled = cells.filter(isFilled).length
+    const isHeader = columns.every((name, at) => name === (cells[at] ?? '').trim())
+    return (filled === 1 && columns.length > 2) || isHeader || (measured && !/\d/.test(cells.join()))
+  }
+  const look = ({ line, offset, cells, isHidden, isSum }: SheetRow): void => {
+    const [byte, bit] = [line >> 3, 1 << (line & 7)]
+    if (((seen[byte] ?? 0) & bit) !== 0) repeated.add(line)
+    seen[byte] = (seen[byte] ?? 0) | bit
+    const isBelowGap = counted.last > 0 && line > counted.last + 1
+    const filled = cells.filter(isFilled)
+    const isTotal = isSum || (TOTALS.test(filled[0]?.trim() ?? '') && filled.length < columns.length)
+    const sign = { line, offset, before: counted.rows++ }
+    if (isTotal && totals.length <= MOST_TOTALS) totals.push(sign)
+    if (isBelowGap) {
+      counted.gaps++
+      firstGap ??= sign
+      if (apart === 0 && isApart(cells)) apart = line
+    }
+    measured &&= /\d/.test(cells.join())
+    for (const [at, values] of nameless) if (isFilled(cells[at])) nameless.set(at, values + 1)
+    if (isHidden) counted.hidden++
+    if (line < counted.last) counted.unordered++
+    counted.widest = Math.max(counted.widest, cells.length)
+    counted.last = Math.max(counted.last, line)
+  }
+  return {
+    look,
+    /** Call after the last row. @param tables declared in the sheet */
+    end({ dimension, merges, isFiltered }: SheetFacts, tables: number): Survey {
+      const [total] = totals.length > MOST_TOTALS ? [] : totals
+      if (read.below === undefined && (apart > 0 || total !== undefined))
+        throw belowTable(path, apart, total?.line ?? 0)
+      const places = read.below === 'nothing' ? [firstGap, total].flatMap((one) => one ?? []) : []
+      const [cut] = places.sort((a, b) => a.offset - b.offset)
+      const [, to] = rangeOf(dimension) ?? []
+      const isShort = to !== undefined && (to.row < counted.last || to.column < counted.widest - 1)
+      const merged = merges.filter((written) => {
+        const [from, until] = rangeOf(written) ?? []
+        return (
+          from && until && from.row <= headerLine && until.row >= headerLine && from.column < until.column
+        )
+      })
+      const unnamed = [...nameless].flatMap(([at, values]) => (values > 0 ? [columnName(at)] : []))
+      if (merged.length > 0 && unnamed.length > 0 && read.columns === undefined)
+        throw mergedHeader(path, headerLine, merged, unnamed)
+      const empty = [...nameless].find(([at, values]) => values === 0 && isFilled(columns[at + 1]))
+      const notes = notesOf({
+        counted,
+        cut,
+        firstGap,
+        merged,
+        unnamed,
+        isFiltered,
+        tables,
+        isShort,
+        dimension,
+        hasEmpty: empty !== undefined,
+        repeated: repeated.size,
+      })
+      const end = cut?.offset ?? Number.POSITIVE_INFINITY
+      return { end, repeated, notes }
+    },
+  }
+}
+
+interface Noticed {
+  readonly counted: {
+    readonly rows: number
+    readonly hidden: number
+    readonly gaps: number
+    readonly unordered: number
+  }
+  /** Place at which the table ends, by `read.below`. */
+  readonly cut: Sign | undefined
+  readonly firstGap: Sign | undefined
+  readonly merged: readonly string[]
+  readonly unnamed: readonly string[]
+  readonly isFiltered: boolean
+  readonly tables: number
+  /** The declared range ends before the rows. */
+  readonly isShort: boolean
+  readonly dimension: SheetFacts['dimension']
+  readonly hasEmpty: boolean
+  /** Rows whose number comes again. */
+  readonly repeated: number
+}
+
+/** Notes on a sheet that is read all the same. */
+function notesOf(noticed: Noticed): string[] {
+  const { counted, cut, firstGap, merged, unnamed, isFiltered, tables, isShort, dimension } = noticed
+  const { hasEmpty, repeated } = noticed
+  const all: [boolean, string][] = [
+    [counted.hidden > 0, `${counted.hidden} rows are hidden; they are read like the others`],
+    [isFiltered, 'a filter is set; rows that it hides are read'],
+    [merged.length > 0, `cells of the header are merged: ${listed(merged)}`],
+    [unnamed.length > 0, `columns without a name have values, which are not read: ${listed(unnamed)}`],
+    [hasEmpty, 'columns follow an empty one: they may be another table'],
+    [tables > 1, `the sheet has ${tables} tables`],
+    [
+      counted.gaps > 0 && cut === undefined,
+      `rows continue below blank ones ${counted.gaps} times, first in row ${firstGap?.line}`,
+    ],
+    [
+      cut !== undefined,
+      `${counted.rows - (cut?.before ?? 0)} rows below the table are not read because of read.below`,
+    ],
+    [isShort, `the sheet declares the range ${dimension}, but rows continue beyond; all are read`],
+    [counted.unordered > 0, `${counted.unordered} rows are not in the order of their numbers`],
+    [repeated > 0, `the numbers of ${repeated} rows are repeated`],
+  ]
+  return all.flatMap(([holds, text]) => (holds ? [text] : []))
+}
+
+const listed = (names: readonly string[]): string =>
+  names.length > 10 ? `${names.slice(0, 10).join(', ')} and ${names.length - 10} more` : names.join(', ')
+
+function belowTable(path: string, apart: number, total: number): WaybillError {
+  const what =
+    apart > 0
+      ? `Another table, or a note, seems to begin below a blank row, in row ${apart} of the sheet.`
+      : `Row ${total} of the sheet seems to be a line of totals.`
+  return exportError(path, what, {
+    line: apart > 0 ? apart : total,
+    remedy:
+      'Decide in the mapping: `read.below: nothing` ends before this row, `read.below: rows` reads on as before.',
+  })
+}
+
+const mergedHeader = (path: string, line: number, merged: readonly string[], unnamed: readonly string[]) =>
+  exportError(
+    path,
+    `Cells of the header are merged (${listed(merged)}), and columns with values have no name: ${listed(unnamed)}.`,
+    {
+      line,
+      remedy:
+        'Name all columns in the mapping, from A on: `read.columns` replaces the header. Or name the header row in `read.header.line`.',
+    },
+  )
+
+/** A row with content. */
+interface SheetRow {
+  /** Number of the row, from 1. */
+  readonly line: number
+  /** Place in the part, in characters. */
+  readonly offset: number
+  readonly isHidden: boolean
+  /** Texts (`cellText`) from column A to the last one with content. */
+  readonly cells: readonly string[]
+  /** Reason why the row is ambiguous. */
+  readonly problem: string | undefined
+  /** A formula aggregates cells of several rows. */
+  readonly isSum: boolean
+}
+
+/** Filled in while a sheet is read. */
+interface SheetFacts {
+  /** Declared range. */
+  dimension: string
+  /** Ranges of merged cells. */
+  merges: string[]
+  /** A filter may hide rows. */
+  isFiltered: boolean
+}
+
+/** References of cells. */
+interface SheetContext {
+  readonly forms: readonly NumberForm[]
+  readonly shared: SharedText
+  readonly epoch: Epoch
+}
+
+const MOST_ROWS = 1_048_576
+const MOST_COLUMNS = 16_384
+const MOST_MERGES = 100_000
+const ROW_CHARACTERS = 16 * 1024 * 1024
+
+interface Address {
+  /** From 0. */
+  readonly column: number
+  /** From 1. */
+  readonly row: number
+}
+
+/** Parses an address like `B7`; undefined for no address. */
+function addressOf(text: string): Address | undefined {
+  let [column, row, at] = [0, 0, 0]
+  for (; text.charCodeAt(at) >= 65 && text.charCodeAt(at) <= 90; at++)
+    column = column * 26 + text.charCodeAt(at) - 64
+  for (; text.charCodeAt(at) >= 48 && text.charCodeAt(at) <= 57; at++)
+    row = row * 10 + text.charCodeAt(at) - 48
+  const isOne = at === text.length && column > 0 && column <= MOST_COLUMNS && row > 0 && row <= MOST_ROWS
+  return isOne ? { column: column - 1, row } : undefined
+}
+
+/** Letters of a column, from 0. */
+const columnName = (column: number): string =>
+  (column < 26 ? '' : columnName(Math.floor(column / 26) - 1)) + String.fromCharCode(65 + (column % 26))
+
+/** Corners of a range like `A1:F20`, or of one cell. */
+function rangeOf(text: string): readonly [from: Address, to: Address] | undefined {
+  const [first = '', last = first] = text.replaceAll('$', '').split(':')
+  const [from, to] = [addressOf(first), addressOf(last)]
+  return from && to && [from, to]
+}
+
+/** Sums, counts and averages of a stretch of a column, or of a column of a table. */
+const SUM =
+  /^(?:SUM|SUBTOTAL|AGGREGATE|AVERAGE|COUNTA?|MIN|MAX|MEDIAN)\((?:\d+,)*(?:\$?([A-Z]+)\$?(\d+):\$?\1\$?(?!\2\))\d+|[^()[\]]*\[[^\]@]+\])\)$/i
+
+/** @throws Error with the reason */
+async function* readSheet(
+  content: AsyncIterable<Buffer>,
+  context: SheetContext,
+  facts: SheetFacts = { dimension: '', merges: [], isFiltered: false },
+): AsyncGenerator<readonly SheetRow[]> {
+  const found: SheetRow[] = []
+  const rows = collectRows(context, found)
+  let inRows = false
+  const pieces = readingXml(content, {
+    open(name, attributes, depth, position) {
+      if (inRows) return rows.open(name, attributes, depth, position)
+      if (depth === 1 && name !== 'worksheet') throw new Error('a sheet is not a worksheet')
+      const { ref = '' } = attributes
+      if (name === 'sheetData') inRows = true
+      else if (name === 'dimension') facts.dimension = ref
+      else if (name === 'autoFilter') facts.isFiltered = true
+      else if (name === 'mergeCell' && facts.merges.push(ref) > MOST_MERGES)
+        throw new Error('it has more than 100000 merged cells')
+    },
+    text: (piece) => rows.text(piece),
+    close(name, depth) {
+      if (depth === 2) inRows = false
+      else if (inRows) rows.close(name, depth)
+    },
+  })
+  for await (const _ of pieces) if (found.length > 0) yield found.splice(0)
+}
+
+/** Depths of `row`, of `c`, and of `v`, `f` or `is`. */
+const [ROW, CELL, CONTENT] = [3, 4, 5]
+
+function collectRows({ forms, shared, epoch }: SheetContext, found: SheetRow[]) {
+  const inline = createText()
+  let line = 0
+  let [offset, isHidden, isSum] = [0, false, false]
+  let problem: string | undefined
+  let cells: string[] = []
+  let [characters, column] = [0, -1]
+  let cell: Attributes = {}
+  /** Texts of the cell's elements, by their names. */
+  let stored: Record<string, string | undefined> = {}
+  let into = ''
+
+  const openRow = ({ r, hidden = '' }: Attributes): void => {
+    line = r === undefined ? line + 1 : Number(r)
+    if (!Number.isInteger(line) || line < 1 || line > MOST_ROWS)
+      throw new Error('a row has an impossible number')
+    ;[isHidden, isSum, problem] = [hidden === '1' || hidden === 'true', false, undefined]
+    ;[cells, characters, column] = [[], 0, -1]
+  }
+  const openCell = (attributes: Attributes): void => {
+    ;[cell, stored] = [attributes, {}]
+    const { r } = attributes
+    const at = r === undefined ? { column: column + 1, row: line } : addressOf(r)
+    if (at === undefined || at.column >= MOST_COLUMNS)
+      throw new Error(`row ${line} has a cell with an invalid address`)
+    column = at.column
+    if (at.row !== line) problem ??= `a cell in it has an address in row ${at.row}`
+    if (cells[column] !== undefined) problem ??= `the cell ${columnName(column)}${line} occurs twice`
+  }
+  const closeCell = (): void => {
+    const { v: value, f: formula, is } = stored
+    const form = forms[Number(cell['s'] ?? 0)] ?? PLAIN
+    const hasFormula = formula !== undefined
+    const text = cellText({ type: cell['t'] ?? 'n', value, inline: is, hasFormula, form }, shared, epoch)
+    cells[column] = text
+    characters += text.length
+    if (characters > ROW_CHARACTERS) throw new Error(`row ${line} is larger than 16 MiB`)
+    if (hasFormula && formula.length < 200 && SUM.test(formula)) isSum = true
+  }
+  const closeRow = (): void => {
+    let { length } = cells
+    while (length > 0 && (cells[length - 1] ?? '').trim() === '') length--
+    if (length === 0) return
+    cells.length = length
+    for (let at = 0; at < length; at++) cells[at] ??= ''
+    found.push({ line, offset, isHidden, cells, problem, isSum })
+  }
+  return {
+    open(name: string, attributes: Attributes, depth: number, position: number): void {
+      if (depth === ROW) {
+        offset = position
+        openRow(attributes)
+      } else if (depth === CELL && name === 'c') openCell(attributes)
+      else if (depth === CONTENT) {
+        into = name
+        stored[name] ??= ''
+      } else inline.open(name)
+    },
+    text(piece: string): void {
+      if (into === 'is') inline.text(piece)
+      else if (into !== '') stored[into] += piece
+    },
+    close(name: string, depth: number): void {
+      if (depth > CONTENT) inline.close(name)
+      else if (depth === CONTENT) {
+        if (into === 'is') stored['is'] = inline.taken()
+        into = ''
+      } else if (depth === CELL && name === 'c') closeCell()
+      else if (depth === ROW) closeRow()
+    },
+  }
+}
+
+/** A worksheet in the list of the workbook. */
+interface SheetEntry {
+  readonly name: string
+  /** Name of the part. */
+  readonly part: string
+  readonly isHidden: boolean
+}
+
+interface Workbook {
+  readonly sheets: readonly SheetEntry[]
+  readonly epoch: Epoch
+  readonly styles: string | undefined
+  readonly strings: string | undefined
+}
+
+const isTrue = (text: string | undefined): boolean => text === '1' || text === 'true'
+
+/** Reads the workbook. @throws Error with the reason: no workbook, a workbook in binary form, a missing part */
+async function readWorkbook(opened: WorkbookPackage): Promise<Workbook> {
+  const main = [...(await opened.relationships('')).values()].find(({ type }) => type === 'officeDocument')
+  if (main === undefined)
+    throw new Error(
+      opened.isOpenDocument
+        ? 'it is an OpenDocument file (.ods); .xlsx and .xlsm are read'
+        : 'it is a zip archive, and no workbook',
+    )
+  if (/\.bin$/i.test(main.target))
+    throw new Error('it is a binary workbook (.xlsb); .xlsx and .xlsm are read')
+  const related = await opened.relationships(main.target)
+  const sheets: SheetEntry[] = []
+  let epoch: Epoch = { from: 1900, leap: true }
+  await readXml(opened.read(main.target), {
+    open(name, attributes, depth) {
+      if (depth === 1 && name !== 'workbook') throw new Error('it is an office document, not a workbook')
+      if (name === 'workbookPr') {
+        const { date1904, dateCompatibility = '1' } = attributes
+        epoch = { from: isTrue(date1904) ? 1904 : 1900, leap: isTrue(dateCompatibility) }
+      }
+      if (name !== 'sheet' || depth !== 3) return
+      const [, id = ''] = Object.entries(attributes).find(([key]) => key.endsWith(':id')) ?? []
+      const sheet = related.get(id)
+      if (sheet === undefined) throw new Error('the workbook names a missing sheet')
+      const { name: called = '', state = 'visible' } = attributes
+      // Charts and dialogs are sheets, too.
+      if (sheet.type === 'worksheet')
+        sheets.push({ name: called, part: sheet.target, isHidden: state !== 'visible' })
+    },
+  })
+  const partOf = (kind: string): string | undefined =>
+    [...related.values()].find(({ type }) => type === kind)?.target
+  return { sheets, epoch, styles: partOf('styles'), strings: partOf('sharedStrings') }
+}
+
+const MOST_STYLES = 100_000
+
+/** Number forms by the index of a cell style (18.8.10). */
+async function readStyles(opened: WorkbookPackage, part: string | undefined): Promise<readonly NumberForm[]> {
+  const codes = new Map<number, string>()
+  const ids: number[] = []
+  let within = ''
+  if (part === undefined) return []
+  await readXml(opened.read(part), {
+    open(name, { numFmtId = '0', formatCode = '' }, depth) {
+      if (depth === 2) within = name
+      else if (within === 'numFmts' && name === 'numFmt') codes.set(Number(numFmtId), formatCode)
+      else if (within === 'cellXfs' && name === 'xf') ids.push(Number(numFmtId))
+      if (codes.size + ids.length > MOST_STYLES) throw new Error('it has more than 100000 styles')
+    },
+  })
+  const forms = new Map([...new Set(ids)].map((id) => [id, numberForm(id, codes.get(id))]))
+  return ids.map((id) => forms.get(id) ?? PLAIN)
+}
+
+/** Most bytes of shared strings. */
+const MOST_STRING_BYTES = 128 * 1024 * 1024
+
+/**
+ * The table of shared strings (18.4.9), in one buffer: an array of texts would take several times the memory.
+ * @throws WaybillError `export-too-large`
+ */
+export async function readStrings(
+  path: string,
+  opened: Pick<WorkbookPackage, 'read'>,
+  part: string | undefined,
+): Promise<SharedText> {
+  if (part === undefined) return () => undefined
+  let bytes = new Uint8Array(64 * 1024)
+  let ends = new Uint32Array(1024)
+  let [count, length] = [0, 0]
+  const encoder = new TextEncoder()
+  const add = (text: string): void => {
+    const most = length + text.length * 3
+    if (most > MOST_STRING_BYTES)
+      throw exportError(path, 'The texts of the workbook are more than 128 MiB.', {
+        code: 'export-too-large',
+        remedy: 'Ask the vendor for several workbooks, or for CSV.',
+      })
+    if (most > bytes.length) bytes = grown(bytes, new Uint8Array(Math.max(bytes.length * 2, most)))
+    if (count === ends.length) ends = grown(ends, new Uint32Array(ends.length * 2))
+    length += encoder.encodeInto(text, bytes.subarray(length)).written
+    ends[count++] = length
+  }
+  const item = createText()
+  await readXml(opened.read(part), {
+    open: item.open,
+    text: item.text,
+    close(name, depth) {
+      if (depth === 2 && name === 'si') add(item.taken())
+      else item.close(name)
+    },
+  })
+  const held = Buffer.from(bytes.buffer)
+  return (index) =>
+    index < count ? held.toString('utf8', index === 0 ? 0 : ends[index - 1], ends[index]) : undefined
+}
+
+function grown<Numbers extends Uint8Array | Uint32Array>(numbers: Numbers, larger: Numbers): Numbers {
+  larger.set(numbers)
+  return larger
+}
+
+/** Collects the text of `si` or `is`: `t`, and `t` in each run. Phonetic text (`rPh`) is ignored. */
+function createText() {
+  let text = ''
+  let inText = false
+  let phonetic = 0
+  return {
+    open(name: string): void {
+      if (name === 'rPh') phonetic++
+      inText = name === 't' && phonetic === 0
+    },
+    text(piece: string): void {
+      if (inText) text += piece
+    },
+    close(name: string): void {
+      if (name === 'rPh') phonetic--
+      inText = false
+    },
+    taken(): string {
+      const whole = unescaped(text)
+      text = ''
+      return whole
+    },
+  }
+}
+
+/** Meaning of a number format. */
+interface NumberForm {
+  /** Least digits of an id. */
+  readonly zeros: number
+  /** Shows days. */
+  readonly date: boolean
+  /** Shows hours, minutes or seconds. */
+  readonly time: boolean
+  /** Counts hours beyond a day. */
+  readonly elapsed: boolean
+}
+
+const PLAIN: NumberForm = { zeros: 0, date: false, time: false, elapsed: false }
+
+/** Formats that a file names by number alone (18.8.30; also for Chinese, Japanese and Korean), by a code of equal meaning. */
+const BUILT_IN: Readonly<Record<string, (id: number) => boolean>> = {
+  'd h': (id) => id === 22,
+  '[h]': (id) => id === 46,
+  h: (id) => (id >= 18 && id <= 21) || id === 32 || id === 33 || id === 45 || id === 47,
+  d: (id) => (id >= 14 && id <= 17) || (id >= 27 && id <= 36) || (id >= 50 && id <= 58),
+}
+
+/** @param code as `numFmts` has it */
+const numberForm = (id: number, code: string | undefined): NumberForm =>
+  formOf(code ?? Object.entries(BUILT_IN).find(([, has]) => has(id))?.[0] ?? '')
+
+/** Text in a format: quoted, escaped, a blank as wide as a character, a character that fills the cell. */
+const LITERAL = /"[^"]*"?|\\.|_.|\*./gs
+const ELAPSED = /\[(?:h+|m+|s+)\]/gi
+
+/** AM/PM shows an hour; an exponent is no format of zeros. */
+const SPOKEN: Readonly<Record<string, string>> = { a: 'h', e: 'x' }
+
+/** A format code (18.8.31): sections for positive, negative and zero numbers, and for text. */
+function formOf(code: string): NumberForm {
+  const forms = code
+    .replace(LITERAL, '')
+    .split(';')
+    .slice(0, 3)
+    .map((section): NumberForm => {
+      const counted = section.replaceAll(ELAPSED, 'h')
+      const elapsed = counted !== section
+      const bare = counted
+        .replaceAll(/\[[^\]]*\]/g, '')
+        .replaceAll(
+          /general|standard|e[+-]|am\/pm|a\/p/gi,
+          (mark) => SPOKEN[mark.charAt(0).toLowerCase()] ?? '',
+        )
+      // Zeros may be a fraction of a second.
+      if (/[0#?]/.test(bare.replaceAll(/s[.,]0+/gi, 's'))) {
+        const marks = bare.replaceAll(/[-+() :/$]/g, '')
+        return /^0{2,}$/.test(marks) ? { ...PLAIN, zeros: marks.length } : PLAIN
+      }
+      const time = /[hs]/i.test(bare)
+      return { ...PLAIN, date: /[yd]/i.test(bare) || (!time && /m/i.test(bare)), time, elapsed }
+    })
+  return forms.find(({ date, time }) => date || time) ?? forms[0] ?? PLAIN
+}
+
+/** First day of the count (18.17.4.1). */
+interface Epoch {
+  /** 1904: day 0 is 1 January 1904; 1900: day 1 is 1 January 1900. */
+  readonly from: 1900 | 1904
+  /** Counts 29 February 1900, which never was. */
+  readonly leap: boolean
+}
+
+const DAY = 86_400_000
+const LAST_DAY = 2_958_465
+const BASE_1904 = Date.UTC(1904, 0, 1)
+const BASE_1900 = Date.UTC(1899, 11, 30)
+
+/** ISO 8601: a day, a day with time, a time alone, or hours beyond a day; undefined for no such day. */
+function dateText(serial: number, form: NumberForm, { from, leap }: Epoch): string | undefined {
+  const stamp = Math.round(serial * DAY)
+  if (stamp < 0) return undefined
+  if (form.elapsed) {
+    const clock = new Date(stamp % DAY).toISOString().slice(13, 23)
+    return whole(`${String(Math.floor(stamp / 3_600_000)).padStart(2, '0')}${clock}`)
+  }
+  const day = Math.floor(stamp / DAY)
+  const hasTime = stamp % DAY !== 0
+  // Times alone have no day.
+  if (day === 0 && (from === 1900 || !form.date)) {
+    if (!hasTime && form.date) return undefined
+    return whole(new Date(stamp).toISOString().slice(11, 23))
+  }
+  const isLate = from === 1904 || !leap || day > 60
+  if (day > LAST_DAY || (!isLate && day === 60)) return undefined
+  const at = new Date(stamp + (from === 1904 ? BASE_1904 : BASE_1900) + (isLate ? 0 : DAY)).toISOString()
+  return hasTime || form.time ? whole(at.slice(0, 23)) : at.slice(0, 10)
+}
+
+/** Removes an empty fraction of a second. */
+const whole = (text: string): string => text.replace(/\.000$/, '')
+
+/** A date as text (18.18.11, `d`). Midnight is left out if the format shows no time. */
+const ISO = /^(?:(\d{4}-\d{2}-\d{2})(?:T|$))?T?(?:(\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:\d{2})?)?$/
+
+const isDay = (text: string): boolean => {
+  const at = Date.parse(`${text}T00:00Z`)
+  // 30 February is the second of March.
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(text)
+}
+
+function isoText(text: string, { date, time }: NumberForm): string | undefined {
+  const [, day, clock, zone = ''] = ISO.exec(text) ?? []
+  if (day === undefined && clock === undefined) return undefined
+  if (day !== undefined && !isDay(day)) return undefined
+  if (clock === undefined) return day
+  if (day !== undefined && date && !time && zone === '' && /^00:00(?::00(?:\.0+)?)?$/.test(clock)) return day
+  return `${day === undefined ? '' : `${day}T`}${clock.replace(/\.0+$/, '')}${zone}`
+}
+
+const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
+/** A double does not hold every larger whole number. */
+const SIXTEEN_DIGITS = 1e15
+
+/** Shortest decimal of a double, without exponent. */
+function decimalText(value: number): string {
+  const text = String(value === 0 ? 0 : value)
+  if (!text.includes('e')) return text
+  const [, sign = '', first = '', rest = '', power = ''] = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text) ?? []
+  const exponent = Number(power)
+  const digits = first + rest
+  return exponent < 0
+    ? `${sign}0.${'0'.repeat(-exponent - 1)}${digits}`
+    : `${sign}${digits.padEnd(exponent + 1, '0')}`
+}
+
+/** A cell as stored. */
+interface StoredCell {
+  /** Attribute `t` (18.18.11). */
+  readonly type: string
+  /** Text of `v`. */
+  readonly value: string | undefined
+  /** Text of `is`. */
+  readonly inline: string | undefined
+  readonly hasFormula: boolean
+  readonly form: NumberForm
+}
+
+/** Text in the table of shared strings by index. */
+type SharedText = (index: number) => string | undefined
+
+/**
+ * Texts of cells, as stored and not as shown. A number format matters where it makes a number a date, a time, or an id with leading zeros. Pure.
+ * Sections are those of ISO/IEC 29500-1 (ECMA-376-1).
+ * Text of a cell, or a marker for none (`cellFault`).
+ */
+function cellText(cell: StoredCell, shared: SharedText, epoch: Epoch): string {
+  const { type, value, inline, hasFormula, form } = cell
+  if (type === 'inlineStr') return inline ?? (value === undefined ? '' : unescaped(value))
+  if (value === undefined) return hasFormula ? NOT_COMPUTED : ''
+  if (type === 'str') return unescaped(value)
+  const stored = value.trim()
+  if (stored === '') return hasFormula ? NOT_COMPUTED : ''
+  switch (type) {
+    case 's':
+      return (/^\d+$/.test(stored) ? shared(Number(stored)) : undefined) ?? invalidCell(stored)
+    case 'b':
+      if (stored === '1' || stored === 'true') return 'TRUE'
+      return stored === '0' || stored === 'false' ? 'FALSE' : invalidCell(stored)
+    case 'e':
+      return isCellError(stored) ? stored : invalidCell(stored)
+    case 'd':
+      return isoText(stored, form) ?? invalidCell(stored)
+    case 'n':
+      return NUMBER.test(stored) ? numberText(Number(stored), stored, form, epoch) : invalidCell(stored)
+    default:
+      return invalidCell(stored)
+  }
+}
+
+function numberText(value: number, stored: string, form: NumberForm, epoch: Epoch): string {
+  if (!Number.isFinite(value)) return invalidCell(stored)
+  if (form.date || form.time) return dateText(value, form, epoch) ?? invalidCell(stored)
+  const isWhole = Number.isInteger(value)
+  if (isWhole && Math.abs(value) >= SIXTEEN_DIGITS) return lostDigits(stored)
+  if (!isWhole || form.zeros === 0) return decimalText(value)
+  const digits = String(Math.abs(value)).padStart(form.zeros, '0')
+  return value < 0 ? `-${digits}` : digits
+}
+
+/** Replaces escapes like `_x000D_` (22.9.2.19), except NUL. */
+const unescaped = (text: string): string =>
+  text.includes('_x')
+    ? text.replaceAll(/_x([0-9A-Fa-f]{4})_/g, (written, code: string) =>
+        code === '0000' ? written : String.fromCharCode(Number.parseInt(code, 16)),
+      )
+    : text

@@ -4,11 +4,11 @@ import { WaybillError } from '../model/errors.ts'
 /** `interrupted` runs are resumed by the next run of their job. `finished` and `failed` are final. */
 export type RunState = 'running' | 'finished' | 'interrupted' | 'failed'
 /** `give-up`: a person has decided to leave the run unfinished. */
-export type RunEvent = 'finish' | 'interrupt' | 'fail' | 'resume' | 'give-up'
+type RunEvent = 'finish' | 'interrupt' | 'fail' | 'resume' | 'give-up'
 
 /** A chunk is open from the first intent to the transaction that records all outcomes. */
 export type ChunkState = 'open' | 'settled'
-export type ChunkEvent = 'settle'
+type ChunkEvent = 'settle'
 
 /**
  * `planned` was not sent, unless the machine was restarted since. `sending`, found by a later process, means in doubt. `split`: refused as a

@@ -12,7 +12,7 @@ export interface BatchLimits {
   readonly bytes: number
 }
 
-export interface PlannedBatch {
+interface PlannedBatch {
   readonly kind: RecordKind
   readonly entries: readonly Entry[]
   /** Bytes as counted by `batchBytes`. */
@@ -127,7 +127,7 @@ const EMPTY_BYTES = batchBytes([])
 /** Records and bytes of a batch. */
 type BatchSize = BatchLimits
 
-export interface SizeLessons {
+interface SizeLessons {
   readonly limits: BatchLimits
   /** Most records, and most bytes, accepted so far. */
   readonly taken: BatchSize

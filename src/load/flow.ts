@@ -203,7 +203,7 @@ const backoff = (openings: number, random: () => number): number =>
 export const retryAfterWait = (retryAfterMs: number, random: () => number): number =>
   Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS) + random() * Math.min(LONGEST_JITTER_MS, retryAfterMs / 10)
 
-export interface Pace {
+interface Pace {
   /** Configured limit in requests a second; Infinity: none. */
   readonly limit: number
   /** Requests a second that the gateway seems to permit; Infinity: unlimited. */

@@ -42,7 +42,7 @@ export const wantedRequests = (
   })
 
 /** Step for a request. `accepted`: done by an earlier process of the run. */
-export type Step = 'submit' | 'withdraw' | 'unchanged' | 'accepted' | 'outdated'
+type Step = 'submit' | 'withdraw' | 'unchanged' | 'accepted' | 'outdated'
 
 /** @param runId of the present run */
 export function stepOf(known: KnownRequest | undefined, wanted: WantedRequest, runId: string): Step {

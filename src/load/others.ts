@@ -7,7 +7,7 @@ const A_FEW = 3
 const MOST_HALVES = 32
 
 export type LostTries = ReturnType<Others['lostTries']>
-export type Others = ReturnType<typeof countOthers>
+type Others = ReturnType<typeof countOthers>
 
 export function countOthers() {
   const through = { read: 0, write: 0 }

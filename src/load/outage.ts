@@ -18,7 +18,7 @@ export const causeOf = ({ class: answer, status, message }: GatewayError): Cause
 })
 
 /** Failures in a row, of any request; or of batches, while reads succeed. */
-export interface Outage extends Cause {
+interface Outage extends Cause {
   /** First failure, or first try of the waiting batch. */
   readonly since: number
   readonly failures: number

@@ -98,7 +98,7 @@ export interface AbsentRecords {
   readonly records: number
 }
 
-export type Facts = FailedRequest | LostBatch | AbsentRecords
+type Facts = FailedRequest | LostBatch | AbsentRecords
 
 /** Steps of the table. `resends`: number of resends counted for a half; a half that fails once more is halved at once. */
 type Decision =

@@ -9,7 +9,7 @@ import { hash } from 'node:crypto'
 import type { AccountKey, NamedProvider, ObservedTime, RecordFrame, RecordKind, RowFacts } from './record.ts'
 
 /** 128 bits in four words, lowest first. */
-export type SipKey = readonly [number, number, number, number]
+type SipKey = readonly [number, number, number, number]
 
 /** Low word, then high word. Each call overwrites both. */
 const hashed = new Int32Array(2)

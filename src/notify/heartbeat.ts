@@ -6,7 +6,7 @@ import type { Heartbeat } from '../definitions/heartbeat-definition.ts'
 import { demandSuccess } from './http-status.ts'
 import { reasonOf } from './outbox.ts'
 
-export type Beat =
+type Beat =
   | { readonly kind: 'start' }
   /** @param exit exit code, 0 to 255 */
   | { readonly kind: 'end'; readonly exit: number }

@@ -44,8 +44,6 @@ export const wants = (
   { kind, failure, known }: Pick<Notice, 'kind' | 'failure' | 'known'>,
 ): boolean => on === 'always' || kind === RECOVERED || (failure && (on === 'failure' || known !== true))
 
-export type Outbox = ReturnType<typeof createOutbox>
-
 export function createOutbox(parts: OutboxParts) {
   const { ledger, now } = parts
   return {

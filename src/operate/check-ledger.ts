@@ -7,7 +7,7 @@ import { ERROR_CODES } from '../model/errors.ts'
 import { iso, n, sizeText } from '../system/shown-text.ts'
 import { type CheckFinding, finding, type Level } from './finding.ts'
 
-export interface LedgerSurroundings {
+interface LedgerSurroundings {
   /** True if the process of a holder is known to have ended: the next run takes over. */
   readonly isDead: (owner: string) => boolean
   /** Gateway of a job: its own, or the one in the settings. */

@@ -3,7 +3,7 @@
  * hence a newer record hides ours (interface, "the service: biometrics"). Pure; names the field that differs, never the value.
  */
 import type { Entry } from '../model/entry.ts'
-import type { ProfileRecord } from './read-back.ts'
+import type { ProfileRecord } from './match.ts'
 
 export type ComparedField = 'value' | 'unit' | 'code' | 'date' | 'name' | 'mark' | 'replaced'
 

@@ -16,7 +16,7 @@ interface BalancedRun {
   readonly balanced: boolean
 }
 
-export interface Archiving {
+interface Archiving {
   /** Destination of the records: an export sent only to the stand-in is not finished. */
   readonly gatewayName: string
   readonly arrival: Arrival

@@ -41,7 +41,7 @@ export interface Chunk {
   readonly shared: readonly AccountKey[]
 }
 
-export interface ChunkRange {
+interface ChunkRange {
   /** Number of the first chunk to cut. */
   readonly number: number
   /** Rows to skip at the start: rows of a settled chunk. */

@@ -28,16 +28,16 @@ import type { Authorizations } from '../load/medical-records.ts'
 import { createSending, type Sending } from '../load/sending.ts'
 import { createStaleAccounts } from '../load/stale-accounts.ts'
 import type { Identity } from '../model/ids.ts'
-import { matchAnswer } from '../reconcile/match.ts'
-import { createMatchInOrder } from '../reconcile/match-in-order.ts'
 import {
   judge,
   judgeAny,
   judgeOfAnyKey,
+  matchAnswer,
   readBack,
   readProfile,
   readWholeProfile,
-} from '../reconcile/read-back.ts'
+} from '../reconcile/match.ts'
+import { createMatchInOrder } from '../reconcile/match-in-order.ts'
 import { BUILT_IN } from '../system/settings.ts'
 import { createStopWhen, type RowsBefore, type StopWhen } from './chunks.ts'
 import { type Collecting, createCollecting } from './collecting.ts'

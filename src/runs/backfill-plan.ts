@@ -226,7 +226,7 @@ async function wasRead(
 }
 
 /** Totals of a past run. */
-export interface PastRun {
+interface PastRun {
   readonly rows: number
   /** Records made; `unchanged` of them were delivered before and not sent. */
   readonly made: number

@@ -13,46 +13,40 @@ import { keyOf, type Target } from '../definitions/notify-definition.ts'
 import { planLooks } from '../expect/expectation-watch.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
-import { allDone, EXIT, WaybillError } from '../model/errors.ts'
+import type { Tickets } from '../ledger/tickets.ts'
+import { allDone, WaybillError } from '../model/errors.ts'
 import type { Need } from '../needs/need.ts'
-import { noteRefusedStart, notingRefusedStart } from '../needs/refused-starts.ts'
+import { noteRefusedStart } from '../needs/refused-starts.ts'
 import { trafficOf } from '../run/connect-stages.ts'
-import { createRunEvents, type RunDependencies, type RunListener } from '../run/events.ts'
+import type { RunDependencies, RunListener } from '../run/events.ts'
 import { runSchedule } from '../schedule/run-schedule.ts'
 import {
   createScheduleEvents,
-  type FireEnd,
   type ListedJob,
   type LookPlan,
   type ScheduleEvents,
   type ScheduleParts,
 } from '../schedule/schedule-parts.ts'
-import { command, type Step } from '../story/next-steps.ts'
 import { type About, brokenNotice, goneNotice, missedNotice } from '../story/notices.ts'
-import type { RunSummary } from '../story/run-story.ts'
 import type { ListenAddress, Settings } from '../system/settings.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
 import type { Application } from './application.ts'
-import { followed, runFollowed } from './begin.ts'
+import { asksWorkers } from './ask-workers.ts'
 import { openGateways, type RunWatch, type Surroundings } from './connect-gateway.ts'
 import { createDigestWatch } from './digests.ts'
 import { expectationParts } from './expectations.ts'
-import { createHeartbeatWatch, followByHeartbeat } from './heartbeats.ts'
-import { lastRunFile } from './last-run.ts'
+import { askForFire, beginFire, isFireAwaited } from './fire-run.ts'
+import { createHeartbeatWatch } from './heartbeats.ts'
 import { createDeadlineWatch } from './late-jobs.ts'
 import { readNeeds } from './needs.ts'
-import { runJob } from './run-job.ts'
 import { tellDeadRun, tellHolder, tellLastTry } from './run-notices.ts'
 import {
-  countEnd,
-  countRuns,
   countSchedule,
   openScheduleMetrics,
   type ScheduleMetrics,
   tellInstallation,
   watchJobs,
 } from './schedule-metrics.ts'
-import { createJobList, isNothingExplained, isNothingFound, versionOfFolder } from './scheduled-jobs.ts'
+import { createJobList, versionOfFolder } from './scheduled-jobs.ts'
 import { createTeller, lastTargets, type Teller, type TellerContext } from './teller.ts'
 
 /** Interval at which the schedule reads job files again. */
@@ -79,10 +73,12 @@ export async function keepSchedule(
   const served = address && (await openScheduleMetrics(application, address))
   const metrics = served?.metrics
   const parts = { ...watch, listener: {}, onRequest: metrics?.requestAnswered }
+  const tickets = asksWorkers(application) ? await application.openTickets({ supervises: false }) : undefined
   try {
     const { common, at, close } = await openGateways(application, parts)
-    await keep(application, { ...watch, readJobs, served }, common, at).finally(close)
+    await keep(application, { ...watch, readJobs, served, tickets }, common, at).finally(close)
   } finally {
+    await tickets?.close()
     await served?.close()
   }
 }
@@ -90,11 +86,13 @@ export async function keepSchedule(
 interface Keeping extends ScheduleWatch {
   readonly readJobs: () => Promise<ListedJob<Job>[]>
   readonly served: ScheduleMetrics | undefined
+  /** Set where workers run the jobs. */
+  readonly tickets: Tickets | undefined
 }
 
 async function keep(
   application: Application,
-  { readJobs, served, events, reporter }: Keeping,
+  { readJobs, served, tickets, events, reporter }: Keeping,
   common: Surroundings,
   at: (gateway: string) => Promise<RunDependencies>,
 ): Promise<void> {
@@ -118,6 +116,11 @@ async function keep(
     }
   })
   const watched = { teller: telling.teller, metrics, reporter }
+  const connect = async (gateway: string): Promise<RunDependencies> => {
+    const atGateway = await at(gateway)
+    sentTo.add(atGateway.gateway)
+    return atGateway
+  }
   await runSchedule<Job>({
     ...deps,
     async sleep(ms, signal) {
@@ -139,17 +142,18 @@ async function keep(
       await looks.listed(jobs, needs)
       return jobs
     },
-    run: (job, onRun, fire, retryAt) =>
-      notingRefusedStart({ home: settings.home, now: application.now }, job.definition.job, () =>
-        telling.running(job.definition.job, () => {
-          const isTriedAgain = (code: string | undefined): boolean => retryAt(code) !== undefined
-          return followed([followByHeartbeat(application, job, endOfFire, isTriedAgain)], async () => {
-            const atGateway = await at(chooseGateway(settings, job))
-            sentTo.add(atGateway.gateway)
-            return runOnce(application, watched, atGateway, [job, onRun, fire, retryAt])
-          })
-        }),
-      ),
+    run: (...parts) => {
+      const [{ definition }] = parts
+      const gateway = chooseGateway(settings, parts[0])
+      return telling.running(definition.job, () =>
+        tickets === undefined
+          ? beginFire(application, watched, () => connect(gateway), parts)
+          : askForFire(application, tickets, gateway, parts),
+      )
+    },
+    ...(tickets && {
+      isAwaited: (job: string, due: number) => isFireAwaited(tickets, deps.gatewayOf(job), { job, due }),
+    }),
     planLook: looks.planLook,
     events: createScheduleEvents(
       ...(metrics === undefined ? [] : [countSchedule(metrics, application.now)]),
@@ -200,63 +204,6 @@ function allLooks(...plans: readonly LookPlan[]): LookPlan {
     look: looks.length === 0 ? undefined : async () => void (await allDone(looks.map((look) => look()))),
   }
 }
-
-/** Observers of the runs. */
-interface Watched extends Pick<Keeping, 'reporter'> {
-  readonly teller: Teller
-  readonly metrics: Metrics | undefined
-}
-
-/** Runs a job like `waybill run`. */
-async function runOnce(
-  application: Application,
-  { teller, metrics, reporter }: Watched,
-  deps: RunDependencies,
-  [job, onRun, fire, retryAt]: Parameters<ScheduleParts<Job>['run']>,
-): Promise<FireEnd> {
-  const { logger } = application
-  const name = job.definition.job
-  const events = createRunEvents(
-    metrics === undefined ? {} : countRuns(metrics, name),
-    { runStarted: ({ id }) => onRun(id) },
-    reporter(),
-  )
-  const options = { files: [], limit: Number.POSITIVE_INFINITY, acceptDrift: false }
-  const isNothing = async (error: unknown): Promise<boolean> =>
-    isNothingFound(error) && (await isNothingExplained(deps.ledger, deps.gatewayName, job, fire))
-  const ended = await runFollowed(application, {
-    teller,
-    deps: { ...deps, events },
-    job,
-    next: nextOfSchedule,
-    isTriedAgain: (code) => retryAt(code) !== undefined,
-    refusals: async (error) => !(await isNothing(error)),
-    tell: [...lastRunFile(application), ...countEnd(metrics)],
-    counts: (error) => !isNothingFound(error),
-    work: (given) => runJob(given, job, options),
-  }).catch(async (error: unknown) => {
-    if (await isNothing(error)) return 'nothing' as const
-    throw error
-  })
-  if (ended === 'nothing') return ended
-  const { summary, exit, error } = ended
-  if (error !== undefined)
-    logger.error(`${error.message}. ${error.remedy}`, {
-      job: summary.job,
-      run: summary.run,
-      code: error.code,
-    })
-  return { run: summary.run, exit, ...(error === undefined ? {} : { error: error.code }) }
-}
-
-const endOfFire = (end: FireEnd) =>
-  end === 'nothing' ? { exit: EXIT.ok, code: undefined } : { exit: end.exit, code: end.error }
-
-/** A run that was interrupted with the schedule needs no command: the schedule resumes the run. */
-const nextOfSchedule = ({ run, state, reason }: RunSummary): readonly Step[] | undefined =>
-  state === 'interrupted' && reason === 'interrupted'
-    ? [{ say: 'It resumes when the schedule starts; to look', commands: [command('show', run)] }]
-    : undefined
 
 /**
  * Reasons of missed fires that need no notice: `paused` is known to the person who paused the job; `job-invalid` has a notice of its own;

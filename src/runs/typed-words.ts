@@ -1,7 +1,7 @@
 /** Values that a person types, for options of commands and fields of the console. Undefined for another form. */
 import { DateTime } from 'luxon'
 import { Duration } from '../definitions/export-definition.ts'
-import type { SampleSize } from './verify.ts'
+import type { SampleSize } from './reconcile.ts'
 
 /** Converts `now` to the chosen instant, both in milliseconds since the epoch. */
 export type Since = (now: number) => number

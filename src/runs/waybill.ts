@@ -21,11 +21,11 @@ import type { BeginWatch } from './begin.ts'
 import { type Backup, backUp, type PrunedInstallation, pruneRuns, reportOf } from './installation.ts'
 import { listRuns, showRun } from './listed-runs.ts'
 import { lookOver } from './look-over.ts'
+import type { SampleSize } from './reconcile.ts'
 import { type Acknowledged, type Acknowledging, acknowledge, type Person } from './resolve.ts'
 import { type Restored, restoreBackup } from './restore.ts'
 import type { RunOptions } from './run-job.ts'
 import type { Trace } from './trace.ts'
-import type { SampleSize } from './verify.ts'
 
 /** A run in progress. Reading the events is optional. */
 export interface Running extends AsyncIterable<RunEvent> {

@@ -17,6 +17,7 @@ import {
 } from '../ledger/ledger.ts'
 import {
   addCounts,
+  allRecords,
   type CodeCount,
   type Counts,
   isBalanced,
@@ -37,8 +38,14 @@ import { iso, present } from '../system/shown-text.ts'
 import { readDrift } from '../watch/drift.ts'
 import { ExportProfile } from '../watch/export-profile.ts'
 import { exitOf, newAndKnown } from './balance.ts'
-import type { DetailedStory, ExportSummary, RunActivity, RunStory, RunSummary } from './run-story.ts'
-import { workOf } from './throughput.ts'
+import type {
+  DetailedStory,
+  ExportSummary,
+  RunActivity,
+  RunStory,
+  RunSummary,
+  WorkSpan,
+} from './run-story.ts'
 
 interface StorySources {
   readonly ledger: Ledger
@@ -352,4 +359,26 @@ export async function activityOf(
 export function underWay({ owner, acquired_at, outage }: LeaseRecord): RunActivity & { kind: 'under-way' } {
   const at = { owner: processName(owner), since: iso(acquired_at) }
   return { kind: 'under-way', ...at, ...present({ waits: readOutage(outage) }) }
+}
+
+/** Work of a run over time, from the working time of the run at the settlement of each chunk. @param chunks of all exports */
+function workOf(
+  chunks: readonly ChunkRecord[],
+  startedAt: number,
+): Pick<DetailedStory, 'rowsInHand' | 'work'> {
+  const settled = chunks.flatMap(({ settled_at: at, worked_ms: to, counts }) =>
+    at === null || to === null ? [] : [{ at, to, counts: readCounts(counts) }],
+  )
+  settled.sort((a, b) => a.to - b.to || a.at - b.at)
+  const work: WorkSpan[] = []
+  let before = { at: startedAt, to: 0 }
+  for (const { at, to, counts } of settled) {
+    const from = before.to
+    // Chunks settled together follow the order of the clock, which may have been set back.
+    const paused = Math.max(0, at - before.at - (to - from))
+    work.push({ from, to, paused, rows: counts.rows.read, records: allRecords(counts) })
+    before = { at, to }
+  }
+  const rowsInHand = chunks.reduce((sum, { state, rows }) => sum + (state === 'open' ? rows : 0), 0)
+  return { rowsInHand, work }
 }

@@ -17,7 +17,7 @@ interface ProcessIdentity {
 }
 
 /** Processes of a machine. */
-export interface ProcessTable {
+interface ProcessTable {
   /** Namespace of the process numbers, in hex digits: differs for each boot of the machine and each PID namespace; undefined if unknown. */
   readonly place: string | undefined
   readonly isThere: (pid: number) => boolean

@@ -13,7 +13,7 @@ export type Instant =
   | { readonly ok: false; readonly code: DateFault }
 
 /** Conversion of local times to instants. Defaults reject. */
-export interface InstantOptions {
+interface InstantOptions {
   /** IANA zone of local times; UTC where not given. */
   readonly zone?: string | undefined
   /** A time skipped when the clocks went forward: by the offset before the jump (later) or after (earlier). */

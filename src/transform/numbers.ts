@@ -5,7 +5,7 @@
 import { type Fault, fault } from '../model/record.ts'
 
 /** A JSON number token, or the fault. */
-export type NumberText = string | Fault
+type NumberText = string | Fault
 
 /** Reads a number in the mapping's format. */
 export type NumberReader = (raw: string) => NumberText

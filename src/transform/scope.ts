@@ -216,32 +216,80 @@ export function jsonNames(
   report: (level: string, message: string) => void,
 ): Names {
   const starts = ['$', 'context', ...Object.keys(each)]
-  const toPlace = (path: string, known: readonly string[]): Place => {
-    const name = /^(\$|[a-z][A-Za-z0-9_]*)/.exec(path)?.[0]
-    const from = name === undefined ? -1 : known.indexOf(name)
-    if (name === undefined || from < 0) {
-      const levels = known.slice(OUTERMOST).join(', ') || 'none here'
-      const near = didYouMean(/^\w+/.exec(path)?.[0] ?? '', known.slice(OUTERMOST))
-      throw new Error(`"${path}" must start with $ or the name of a level (${levels})${near}`)
-    }
-    const steps = compileSteps(`$${path.slice(name.length)}`, path)
-    if (name === 'context' && !Object.hasOwn(context, String(steps[0])))
-      throw new Error(`"${path}" is not a name of read.context`)
-    return { from, steps }
+  const levels = levelsOf(each, context, starts, report)
+  return {
+    locate(name) {
+      const { from, steps } = placeOf(name, starts, context)
+      const at = namesAt(steps)
+      if (at < 0)
+        return { branch: branchAt(levels, from), read: (scope) => scalarText(follow(scope[from], steps)) }
+      const isByPlace = steps[at + 1] === 0
+      const read: Reader = (scope) => {
+        const names = follow(scope[from], steps.slice(0, at + 1))
+        // Without an index, a list has no name that is meant.
+        if (names === SEVERAL || (!isByPlace && isList(names ?? null))) return null
+        return scalarText(follow(legalName(names), steps.slice(isByPlace ? at + 2 : at + 1)))
+      }
+      return { branch: branchAt(levels, from), read }
+    },
+    trails(name) {
+      const trails: Trail[] = [placeOf(name, starts, context)]
+      for (let at = 0; at < trails.length; at += 1) {
+        const { from, steps = [] } = trails[at] ?? {}
+        const above = levels.find(({ place }) => place === from)?.trail
+        if (above !== undefined) trails.push({ from: above.from, steps: [...above.steps, ...steps] })
+      }
+      return trails
+    },
+    ...tree(levels),
+    isLevel: () => false,
+    subject: ([document = null]) => document,
+    variables: new Map(
+      starts.slice(1).map((name, at) => [name, { place: at + 1, branch: branchAt(levels, at + 1) }]),
+    ),
   }
+}
+
+/**
+ * @param known names that the path may start with, in the order of a scope
+ * @throws Error with the reason
+ */
+function placeOf(path: string, known: readonly string[], context: NonNullable<JsonLevels['context']>): Place {
+  const name = /^(\$|[a-z][A-Za-z0-9_]*)/.exec(path)?.[0]
+  const from = name === undefined ? -1 : known.indexOf(name)
+  if (name === undefined || from < 0) {
+    const levels = known.slice(OUTERMOST).join(', ') || 'none here'
+    const near = didYouMean(/^\w+/.exec(path)?.[0] ?? '', known.slice(OUTERMOST))
+    throw new Error(`"${path}" must start with $ or the name of a level (${levels})${near}`)
+  }
+  const steps = compileSteps(`$${path.slice(name.length)}`, path)
+  if (name === 'context' && !Object.hasOwn(context, String(steps[0])))
+    throw new Error(`"${path}" is not a name of read.context`)
+  return { from, steps }
+}
+
+const branchAt = (levels: readonly Level[], place: number): Branch =>
+  levels.find((level) => level.place === place)?.branch ?? 0
+
+function levelsOf(
+  each: NonNullable<JsonLevels['each']>,
+  context: NonNullable<JsonLevels['context']>,
+  starts: readonly string[],
+  report: (level: string, message: string) => void,
+): Level[] {
   const levels: Level[] = []
-  const branchAt = (place: number): Branch => levels.find((level) => level.place === place)?.branch ?? 0
   const toLevel = (name: string, written: LevelDefinition, at: number): Level => {
     if (name === 'context')
       throw new Error('level "context" needs another name: this is the name of read.context')
+    const known = starts.slice(0, OUTERMOST + at)
     const path = typeof written === 'string' ? written : written.from
     const lists = typeof written === 'string' && path.endsWith('[*]')
-    const { from, steps } = toPlace(lists ? path.slice(0, -3) : path, starts.slice(0, OUTERMOST + at))
-    if (starts[from] === 'context')
+    const { from, steps } = placeOf(lists ? path.slice(0, -3) : path, known, context)
+    if (known[from] === 'context')
       throw new Error(
         `level "${name}" must start at $ or at a level: the surroundings of the rows have no elements`,
       )
-    const own = { name, branch: branchAt(from) | (1 << at), place: OUTERMOST + at }
+    const own = { name, branch: branchAt(levels, from) | (1 << at), place: OUTERMOST + at }
     if (typeof written !== 'string') {
       const { by } = written
       return {
@@ -269,36 +317,7 @@ export function jsonNames(
       levels.push({ name, branch: 1 << at, place: OUTERMOST + at, elements: () => [] })
     }
   }
-  return {
-    locate(name) {
-      const { from, steps } = toPlace(name, starts)
-      const at = namesAt(steps)
-      if (at < 0) return { branch: branchAt(from), read: (scope) => scalarText(follow(scope[from], steps)) }
-      const isByPlace = steps[at + 1] === 0
-      const read: Reader = (scope) => {
-        const names = follow(scope[from], steps.slice(0, at + 1))
-        // Without an index, a list has no name that is meant.
-        if (names === SEVERAL || (!isByPlace && isList(names ?? null))) return null
-        return scalarText(follow(legalName(names), steps.slice(isByPlace ? at + 2 : at + 1)))
-      }
-      return { branch: branchAt(from), read }
-    },
-    trails(name) {
-      const trails: Trail[] = [toPlace(name, starts)]
-      for (let at = 0; at < trails.length; at += 1) {
-        const { from, steps = [] } = trails[at] ?? {}
-        const above = levels.find(({ place }) => place === from)?.trail
-        if (above !== undefined) trails.push({ from: above.from, steps: [...above.steps, ...steps] })
-      }
-      return trails
-    },
-    ...tree(levels),
-    isLevel: () => false,
-    subject: ([document = null]) => document,
-    variables: new Map(
-      starts.slice(1).map((name, at) => [name, { place: at + 1, branch: branchAt(at + 1) }]),
-    ),
-  }
+  return levels
 }
 
 function scalarText(value: Found): string | null {

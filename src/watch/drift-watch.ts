@@ -6,22 +6,34 @@
 import type { LoadedMapping } from '../definitions/definition-files.ts'
 import { comparesDrift, type DriftDefinition } from '../definitions/job-definition.ts'
 import type { OpenExport } from '../extract/open-export.ts'
-import type { Ledger, RunLedger } from '../ledger/ledger.ts'
+import type { Ledger, Profiles, RunLedger } from '../ledger/ledger.ts'
 import type { RowOutcome } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import { isTable, type Row } from '../model/row.ts'
+import { counted, n } from '../system/shown-text.ts'
 import {
   columnDrift,
   type DriftFinding,
   type EarlierDelivery,
+  FEWEST_VALUES,
+  judge,
+  knownOf,
   pathDrift,
+  percent,
   rowDrift,
+  share,
   valueDrift,
 } from './drift.ts'
-import { createProfiler, ExportProfile, type Profiler, ROWS_SAMPLED } from './export-profile.ts'
+import {
+  createProfiler,
+  ExportProfile,
+  type MeasuredProfile,
+  median,
+  type Profiler,
+  ROWS_SAMPLED,
+} from './export-profile.ts'
 import type { Suspicion } from './judge-fit.ts'
-import { fitFindings, measureDrift, outcomeDrift } from './measure-drift.ts'
-import { swappedDrift } from './swapped-drift.ts'
+import { hoursMoved } from './times-of-day.ts'
 
 /** Finished deliveries compared with an export. */
 export const DELIVERIES_COMPARED = 20
@@ -40,6 +52,14 @@ export interface DriftMemory {
   readonly now: number
 }
 
+/** The part of the memory that a watch reads. */
+type WatchMemory = Omit<DriftMemory, 'ledger'> & {
+  readonly ledger: { readonly profiles: Pick<Profiles, 'has' | 'latest'> }
+}
+
+/** The part of a run's ledger that a watch writes. */
+type WatchNotes = Pick<RunLedger, 'noteDrift' | 'saveProfile'>
+
 export interface DriftWatch {
   /**
    * Reads as far as necessary before anything of the export is sent. Call first.
@@ -57,18 +77,18 @@ export interface DriftWatch {
   /** Adds a finding made elsewhere. */
   note(finding: DriftFinding): void
   /** Records the result of reading ahead. */
-  begin(runLedger: RunLedger, exportRow: number): Promise<void>
+  begin(runLedger: WatchNotes, exportRow: number): Promise<void>
   /** Takes every row, as mapped. */
   look(rows: readonly { readonly source: Row; readonly outcome: RowOutcome }[]): void
   /** Returns all findings; call after the last row. */
   compare(): readonly DriftFinding[]
   /** Records the findings made on the way; call after the last row. @returns all findings */
-  end(runLedger: RunLedger, exportRow: number): Promise<readonly DriftFinding[]>
+  end(runLedger: WatchNotes, exportRow: number): Promise<readonly DriftFinding[]>
 }
 
 /** Undefined if there is nothing to compare: the job does not want it, or this very content was delivered before. */
 export async function watchDrift(
-  memory: DriftMemory,
+  memory: WatchMemory,
   mapping: LoadedMapping,
   sha256: string,
 ): Promise<DriftWatch | undefined> {
@@ -88,10 +108,10 @@ class Comparison {
   found: readonly DriftFinding[] = []
   private readonly noted: DriftFinding[] = []
   private readonly isCsv: boolean
-  private readonly memory: DriftMemory
+  private readonly memory: WatchMemory
   private readonly earlier: readonly EarlierDelivery[]
 
-  constructor(memory: DriftMemory, isCsv: boolean, earlier: readonly EarlierDelivery[]) {
+  constructor(memory: WatchMemory, isCsv: boolean, earlier: readonly EarlierDelivery[]) {
     this.memory = memory
     this.isCsv = isCsv
     this.earlier = earlier
@@ -141,7 +161,7 @@ class Comparison {
     this.found = this.found.map((one) => (one.level === 'stop' ? { ...one, level: 'warn' } : one))
   }
 
-  async save(runLedger: RunLedger, exportRow: number): Promise<void> {
+  async save(runLedger: WatchNotes, exportRow: number): Promise<void> {
     if (this.found.length > 0) await runLedger.noteDrift(exportRow, JSON.stringify(this.found))
   }
 
@@ -161,7 +181,7 @@ class Comparison {
 }
 
 function createWatch(
-  memory: DriftMemory,
+  memory: WatchMemory,
   mapping: LoadedMapping,
   sha256: string,
   earlier: readonly EarlierDelivery[],
@@ -178,7 +198,7 @@ function createWatch(
   /** @param most rows to read. @param exportName undefined: only the columns matter */
   const profilerOf = (opened: OpenExport, most: number, exportName: string | undefined): Promise<Profiler> =>
     profileRows(mapping, opened, most, { exportName, now: memory.now })
-  const save = async (runLedger: RunLedger, exportRow: number): Promise<void> => {
+  const save = async (runLedger: WatchNotes, exportRow: number): Promise<void> => {
     if (profiler === undefined || !whole) return
     const content = JSON.stringify(profiler.profile())
     const accepted = accept && comparison.found.length > 0
@@ -264,14 +284,14 @@ const FINDINGS_NAMED = 10
 /** Rows for judging medians and rejects before anything is sent: enough for a median, and soon read. */
 const ROWS_AHEAD = 2_000
 
-function stopsForHead({ mayStop, accept, whole, rules }: DriftMemory, deliveries: number): boolean {
+function stopsForHead({ mayStop, accept, whole, rules }: WatchMemory, deliveries: number): boolean {
   const stops = Number.isFinite(rules.values.stop) || Number.isFinite(rules.rejects.stop)
   return stops && mayStop && !accept && whole && deliveries >= rules.after
 }
 
 /** Extent of the reading necessary before the job can know that the export may be sent. */
 function extentOf(
-  { rules, mayStop, accept, whole }: DriftMemory,
+  { rules, mayStop, accept, whole }: WatchMemory,
   isCsv: boolean,
   deliveries: number,
 ): 'header' | 'rows' | 'values' {
@@ -282,4 +302,241 @@ function extentOf(
   if (stops(rules.empty) || stops(rules.mix) || stops(rules.skipped) || (!isCsv && rules.columns === 'stop'))
     return 'values'
   return stops(rules.rows) ? 'rows' : 'header'
+}
+
+type Limits = Pick<DriftDefinition, 'values' | 'rejects' | 'after'>
+
+/**
+ * Compares measurements of an export with earlier deliveries: medians, shares of rejects, days. Also finds oddities in the result of the mapping: all
+ * rows skipped, or more warnings of a check (docs/jobs.md, "Drift"). Pure.
+ * @param earlier latest first
+ */
+export const measureDrift = (
+  current: ExportProfile,
+  earlier: readonly EarlierDelivery[],
+  rules: Limits,
+): DriftFinding[] => [
+  ...rejectDrift('rows', ({ rows, rejectedRows }) => share(rejectedRows, rows), current, earlier, rules),
+  ...Object.entries(current.measured).flatMap(([rule, now]) => {
+    const measuredOf = ({ measured }: ExportProfile): MeasuredProfile | undefined =>
+      Object.hasOwn(measured, rule) ? measured[rule] : undefined
+    const shareOf = (profile: ExportProfile): number | undefined => {
+      const { rejected, found } = measuredOf(profile) ?? { rejected: 0, found: 0 }
+      return share(rejected, found)
+    }
+    return [
+      ...rejectDrift(rule, shareOf, current, earlier, rules),
+      ...medianDrift(rule, now, measuredOf, earlier, rules),
+    ]
+  }),
+  ...daysDrift(current, earlier, rules),
+]
+
+function rejectDrift(
+  what: string,
+  shareOf: (profile: ExportProfile) => number | undefined,
+  current: ExportProfile,
+  earlier: readonly EarlierDelivery[],
+  { after, rejects: limits }: Limits,
+): DriftFinding[] {
+  // Fewer rejects than ever are no trouble.
+  const distance = (one: number, other: number): number => Math.max(0, one - other)
+  const known = knownOf(earlier, shareOf)
+  return judge('rejects', shareOf(current), known, { after, limits, row: after, distance }, (now, usual) => {
+    return `of ${what} ${percent(now)} rejected, usually ${percent(usual)}`
+  })
+}
+
+/** Standard errors that a median or a share must move to count as moved: chance hardly ever makes four. */
+const BEYOND_CHANCE = 4
+
+function medianDrift(
+  rule: string,
+  { quartiles, values }: MeasuredProfile,
+  measuredOf: (profile: ExportProfile) => MeasuredProfile | undefined,
+  earlier: readonly EarlierDelivery[],
+  { after, values: limits }: Limits,
+): DriftFinding[] {
+  const known = knownOf(earlier, (profile) => measuredOf(profile)?.quartiles?.[1])
+  if (quartiles === undefined || known.length < after) return []
+  const [q1, now, q3] = quartiles
+  const spread = median(
+    earlier.flatMap(({ profile }) => {
+      const { quartiles: [first, , third] = [] } = measuredOf(profile) ?? {}
+      return first === undefined || third === undefined ? [] : [third - first]
+    }),
+  )
+  // Standard error of a median of normal values, from the distance of their quartiles.
+  const error = (0.93 * Math.max(spread, q3 - q1)) / Math.sqrt(values)
+  const distance = (one: number, other: number): number => {
+    const moved = Math.abs(one - other)
+    return moved <= BEYOND_CHANCE * error ? 0 : moved / Math.max(Math.abs(other), Number.EPSILON)
+  }
+  const moved = judge('values', now, known, { after, limits, row: 1, distance }, (_, usual) => {
+    const times = usual === 0 ? '' : ` (${Number((now / usual).toPrecision(3))} times)`
+    return `the median of ${rule} is ${now}, usually ${usual}${times}`
+  })
+  if (q1 !== q3 || spread <= 0 || !Number.isFinite(limits.warn)) return moved
+  const message = `${rule} is ${now} in most rows, and usually is not`
+  return [...moved, { measure: 'values', level: 'warn', message, change: 1 }]
+}
+
+/** Factor by which the usual span of days must grow, and by more than a month, before swapped day and month are suspected. */
+const SPREAD = 2
+const MONTH = 31
+
+function daysDrift(
+  { daysSpanned: now }: ExportProfile,
+  earlier: readonly EarlierDelivery[],
+  { values, after }: Limits,
+): DriftFinding[] {
+  if (!Number.isFinite(values.warn)) return []
+  return judge(
+    'values',
+    now,
+    knownOf(earlier, ({ daysSpanned }) => daysSpanned),
+    {
+      after,
+      limits: { warn: 0, stop: Number.POSITIVE_INFINITY },
+      row: after,
+      distance: (one, other) =>
+        one > other * SPREAD && one > other + MONTH ? (one - other) / Math.max(other, 1) : 0,
+    },
+    (_, usual) =>
+      `nine of ten dates lie within ${now} days, usually ${Math.round(usual)}: are day and month swapped?`,
+  )
+}
+
+/** Suspicions about the export itself, as findings beside the changes. */
+export const fitFindings = (suspicions: readonly Suspicion[], fit: DriftDefinition['fit']): DriftFinding[] =>
+  fit === 'off'
+    ? []
+    : suspicions
+        // For rows left out, earlier deliveries say more.
+        .filter(({ finding }) => finding !== 'rows-left-out')
+        .map(({ rule, message, finding }) => ({
+          measure: 'fit',
+          level: fit,
+          message: `${rule === null ? '' : `${rule}: `}${message} (${finding})`,
+        }))
+
+/** @param earlier latest first */
+export const outcomeDrift = (
+  current: ExportProfile,
+  earlier: readonly EarlierDelivery[],
+  rules: DriftDefinition,
+): DriftFinding[] => [...emptyHanded(current, earlier, rules), ...checkDrift(current, earlier, rules)]
+
+/** Finding that every row was skipped: strange without any history, except for exports that usually bring nothing. */
+function emptyHanded(
+  { rows, skipped }: ExportProfile,
+  earlier: readonly EarlierDelivery[],
+  { after, skipped: { warn } }: DriftDefinition,
+): DriftFinding[] {
+  if (rows === 0 || skipped < rows || !Number.isFinite(warn)) return []
+  const shares = earlier.map(({ profile }) => profile.skipped / Math.max(1, profile.rows))
+  if (shares.length >= after && median(shares) >= 1) return []
+  return [
+    { measure: 'empty-handed', level: 'warn', message: `all ${counted(rows, 'row')} skipped`, change: 1 },
+  ]
+}
+
+/** Warnings of a check, reported if no earlier delivery had as many, by share of the rows. */
+function checkDrift(
+  { rows, warnings }: ExportProfile,
+  earlier: readonly EarlierDelivery[],
+  { checks }: DriftDefinition,
+): DriftFinding[] {
+  if (checks === 'off') return []
+  return Object.entries(warnings).flatMap(([code, count]) => {
+    const now = count / Math.max(1, rows)
+    const most = Math.max(
+      0,
+      ...earlier.map(({ profile }) => (profile.warnings[code] ?? 0) / Math.max(1, profile.rows)),
+    )
+    if (now <= most) return []
+    const usual = earlier.length === 0 ? '' : `, before ${percent(most)} at most`
+    const message = `${code} ${n(count)} in ${counted(rows, 'row')}${usual}`
+    return [
+      {
+        measure: 'checks' as const,
+        level: 'warn' as const,
+        message,
+        change: Number((now - most).toFixed(3)),
+      },
+    ]
+  })
+}
+
+/**
+ * Finds values mirrored or moved as a whole since earlier deliveries: flags read the other way round, swapped names, times of another zone
+ * (docs/jobs.md, "Drift"). A single export shows none of these. Pure.
+ * @param earlier latest first
+ */
+export function swappedDrift(
+  current: ExportProfile,
+  earlier: readonly EarlierDelivery[],
+  { after, mix, values }: Pick<DriftDefinition, 'mix' | 'values' | 'after'>,
+): DriftFinding[] {
+  const before = earlier.map(({ profile }) => profile)
+  const flags = Object.keys(current.rules).flatMap((rule) => {
+    const found = mirrored(current, before, after, ({ rules, taken }) => {
+      const rows = Object.hasOwn(rules, rule) ? rules[rule] : undefined
+      return rows === undefined ? undefined : [rows, taken]
+    })
+    // A larger change is reported by its size.
+    if (found === undefined || Math.abs(found.now - found.usual) > mix.warn) return []
+    const [now, usual] = [percent(found.now), percent(found.usual)]
+    return `rows with ${rule} ${now}, usually ${usual}: is its flag the other way round?`
+  })
+  const names = mirrored(current, before, after, (profile) =>
+    profile.names === undefined ? undefined : [profile.names.first, profile.names.first + profile.names.last],
+  )
+  const clocks = before.flatMap(({ clock }) => clock ?? [])
+  const hours = current.clock && hoursMoved(current.clock, clocks, after)
+  const others = [
+    ...(names === undefined
+      ? []
+      : [
+          'people have as many different first names as last names before, and the reverse: are they swapped?',
+        ]),
+    ...(hours === undefined
+      ? []
+      : [
+          `times of day ${counted(Math.abs(hours), 'hour')} ${hours > 0 ? 'later' : 'earlier'} than usual, in the same pattern: is the zone right?`,
+        ]),
+  ]
+  const tell =
+    (measure: 'mix' | 'values') =>
+    (message: string): DriftFinding => ({ measure, level: 'warn', message })
+  return [
+    ...(Number.isFinite(mix.warn) ? flags.map(tell('mix')) : []),
+    ...(Number.isFinite(values.warn) ? others.map(tell('values')) : []),
+  ]
+}
+
+type Counts = readonly [part: number, whole: number]
+
+/** Share now equal to the earlier rest, beyond chance, and steady before; undefined otherwise. */
+function mirrored(
+  current: ExportProfile,
+  before: readonly ExportProfile[],
+  after: number,
+  countsOf: (profile: ExportProfile) => Counts | undefined,
+): { readonly now: number; readonly usual: number } | undefined {
+  const enough = (profile: ExportProfile): Counts[] => {
+    const counts = countsOf(profile)
+    return counts === undefined || counts[1] < FEWEST_VALUES ? [] : [counts]
+  }
+  const [[part, rows] = [0, 0]] = enough(current)
+  const known = before.flatMap(enough)
+  if (rows === 0 || known.length < after) return undefined
+  const shares = known.map(([one, whole]) => one / whole)
+  const [now, usual] = [part / rows, median(shares)]
+  const moved = Math.abs(now - usual)
+  const rowsBefore = known.reduce((sum, [, whole]) => sum + whole, 0)
+  const error = Math.sqrt(usual * (1 - usual) * (1 / rows + 1 / rowsBefore))
+  const away = [now - (1 - usual), ...shares.map((one) => one - usual)]
+  const isMirror = moved > BEYOND_CHANCE * error && away.every((far) => Math.abs(far) < moved / 2)
+  return isMirror ? { now, usual } : undefined
 }

@@ -22,7 +22,7 @@ import {
   type Scope,
 } from '../transform/scope.ts'
 import type { FitFacts } from './fit-facts.ts'
-import { FEWEST_VALUES } from './fit-people.ts'
+import { FEWEST_VALUES } from './fit-facts.ts'
 import { createFitWatch, type Suspicion, unexpected } from './judge-fit.ts'
 import { HALVES } from './times-of-day.ts'
 

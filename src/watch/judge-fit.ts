@@ -7,8 +7,7 @@ import type { BiometricEntry, Catalog } from '../transform/catalog.ts'
 import type { ReadName, Word } from '../transform/compile-context.ts'
 import type { FitFinding, MappingDefinition } from '../transform/mapping-definition.ts'
 import type { Units } from '../transform/units.ts'
-import { createFit, type FitFacts, type RuleFacts } from './fit-facts.ts'
-import { FEWEST_VALUES, HIGHER_IN_MEN } from './fit-people.ts'
+import { createFit, FEWEST_VALUES, type FitFacts, HIGHER_IN_MEN, type RuleFacts } from './fit-facts.ts'
 import { unreadColumns, unreadUnits } from './unread-columns.ts'
 
 /** Suspicion about an export as mapped: medians and shares of many rows, no value of a person. */

@@ -1,17 +1,12 @@
 /** Files of a collection by kind: each has its header, and under it as many cells, one for each value of an item. */
 import { parse } from 'csv-parse/sync'
 import { expect, test } from 'vitest'
-import {
-  type AskingContext,
-  type CollectedKind,
-  collectPerson,
-  filesOf,
-  itemTexts,
-  KINDS,
-  kindOf,
-  textOf,
-} from '../../src/collect/kinds.ts'
+import { collectPerson, filesOf, itemTexts, KINDS, kindOf, textOf } from '../../src/collect/kinds.ts'
 import { client, json, serve } from '../gateway/loopback.ts'
+
+type CollectedKind = Parameters<typeof kindOf>[0]
+
+type AskingContext = Parameters<typeof collectPerson>[0]
 
 const ANN = { reference: 'ann', type: 'partnerAccountId' } as const
 const PERSON = { named: ANN, account: ANN, accountId: 'acc-1' }

@@ -1,16 +1,13 @@
 /** Collecting of one person, over the wire: which calls are made, what is kept of the answers, and what is said where there is nothing. */
 import { describe, expect, test } from 'vitest'
-import {
-  type AskedPerson,
-  type AskingContext,
-  type CollectedKind,
-  type CollectedPerson,
-  collectPerson,
-  contentOf,
-  itemTexts,
-  textOf,
-} from '../../src/collect/kinds.ts'
+import { type CollectedPerson, collectPerson, contentOf, itemTexts, textOf } from '../../src/collect/kinds.ts'
 import { client, json, type Reply, type Seen, serve } from '../gateway/loopback.ts'
+
+type CollectedKind = Parameters<typeof import('../../src/collect/kinds.ts').kindOf>[0]
+
+type AskingContext = Parameters<typeof collectPerson>[0]
+
+type AskedPerson = Parameters<typeof collectPerson>[2]
 
 const ANN = { reference: 'ann', type: 'partnerAccountId' } as const
 const PERSON = { named: ANN, account: ANN, accountId: 'acc-1' }

@@ -1,7 +1,9 @@
 /** What docs/collect.md says that CSV leaves out, against the fields of the interface and the columns of each kind. */
 import { expect, it } from 'vitest'
-import { type CollectedKind, KINDS, kindOf } from '../../src/collect/kinds.ts'
+import { KINDS, kindOf } from '../../src/collect/kinds.ts'
 import { page, tableRows } from './pages.ts'
+
+type CollectedKind = Parameters<typeof kindOf>[0]
 
 const SOURCE = ['source.name', 'source.type', 'source.notes', 'source.meta']
 /** Section by section of the interface: "as read", "as returned", results, questions, recommendations, ROI, content. */

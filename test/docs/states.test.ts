@@ -8,7 +8,6 @@ import {
   advanceRun,
   type BatchEvent,
   type BatchState,
-  type ChunkEvent,
   type ChunkState,
   type FireEvent,
   type FireState,
@@ -16,12 +15,15 @@ import {
   type LeftState,
   type NotificationEvent,
   type NotificationState,
-  type RunEvent,
   type RunState,
 } from '../../src/ledger/states.ts'
 import { noCounts } from '../../src/model/balance.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import { codeRows, page, sections, tableRows } from './pages.ts'
+
+type ChunkEvent = Parameters<typeof advanceChunk>[1]
+
+type RunEvent = Parameters<typeof advanceRun>[1]
 
 const documented = sections(page('docs/states.md'), 2)
 const rowsOf = (heading: string): string[] =>

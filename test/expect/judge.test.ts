@@ -1,7 +1,9 @@
 import { describe, expect, it, test } from 'vitest'
-import { type ArrivedFile, type EarlierJudgement, judge, type Question } from '../../src/expect/judge.ts'
+import { type ArrivedFile, type EarlierJudgement, judge } from '../../src/expect/judge.ts'
 import { fileKey } from '../../src/run/find-exports.ts'
 import { ask, at, file, left, MONDAY, NOBODY_LOOKED, seen, TUESDAY } from './nightly-questions.ts'
+
+type Question = Parameters<typeof judge>[0]
 
 const MON = file('a_20260301.csv', '02T00:50')
 const TUE = file('a_20260302.csv', '03T00:50')

@@ -1,6 +1,8 @@
 /** Questions of a job that expects exports by half past one each night, and what judgements of them leave. */
-import { type ArrivedFile, type EarlierJudgement, judge, type Question } from '../../src/expect/judge.ts'
+import { type ArrivedFile, type EarlierJudgement, judge } from '../../src/expect/judge.ts'
 import { fileKey } from '../../src/run/find-exports.ts'
+
+type Question = Parameters<typeof judge>[0]
 
 export const at = (text: string): number => Date.parse(`2026-03-${text}Z`)
 export const MONDAY = { previous: at('01T01:30'), due: at('02T01:30'), next: at('03T01:30') }

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
-import { fullRow } from '../../packages/mapping-tools/src/cases.ts'
+import { fullRow } from '../../packages/mapping-tools/src/run-cases.ts'
 import { DEFAULT_LIMITS } from '../../src/extract/content.ts'
 import { openExport } from '../../src/extract/open-export.ts'
 import { readDefinition } from '../../src/extract/read-definition.ts'

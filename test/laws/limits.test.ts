@@ -17,7 +17,6 @@ import {
   CLOSED,
   failed,
   notTaken,
-  type Pace,
   paceAccepted,
   paceBegun,
   paceRefused,
@@ -33,12 +32,14 @@ import { checkClock, roomOf } from '../../src/operate/check-machine.ts'
 import { createRunEvents } from '../../src/run/events.ts'
 import { holdJob } from '../../src/run/lease.ts'
 import { selectRows } from '../../src/run/rows.ts'
-import { throughputOf } from '../../src/story/throughput.ts'
+import { throughputOf } from '../../src/story/report/throughput-section.ts'
 import { ownFileName } from '../../src/system/own-files.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { createProgress, NO_PROGRESS, type Progress } from '../../src/telemetry/progress.ts'
 import { PROJECT } from '../cli/command-line.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
+
+type Pace = ReturnType<typeof beginPace>
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND

@@ -1,8 +1,10 @@
 /** Chunks of delivered rows by their number: rows of earlier ones come back in later ones, with another content. */
 import { createHash } from 'node:crypto'
 import type { DeliveredRow } from '../../src/ledger/ledger.ts'
-import type { Pace } from '../../src/ledger/sqlite/delivered.ts'
+
 import { keptSlot } from './kept-slots.ts'
+
+type Pace = NonNullable<Parameters<typeof import('../../src/ledger/sqlite/delivered.ts').deliveredOf>[1]>
 
 /** So that a few hundred rows have segments of many levels, merged in many pieces. */
 export const SMALL_PACE: Pace = { fanOut: 2, entries: 16, removed: 1, packs: 1 }

@@ -7,11 +7,13 @@ import fc from 'fast-check'
 import { expect, it, onTestFinished } from 'vitest'
 import type { DeliveredRow } from '../../src/ledger/ledger.ts'
 import { openLedgerDatabase, type SqliteLedgerDatabase } from '../../src/ledger/sqlite/database.ts'
-import { deliveredOf, type Pace } from '../../src/ledger/sqlite/delivered.ts'
+import { deliveredOf } from '../../src/ledger/sqlite/delivered.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 import { chunkRows, SMALL_PACE } from './delivered-chunks.ts'
 import { anySlot } from './kept-slots.ts'
+
+type Pace = NonNullable<Parameters<typeof deliveredOf>[1]>
 
 async function newFile(): Promise<string> {
   const folder = await temporaryFolder()

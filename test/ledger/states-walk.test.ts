@@ -8,9 +8,10 @@ import {
   advanceRun,
   type BatchEvent,
   type LeftEvent,
-  type RunEvent,
 } from '../../src/ledger/states.ts'
 import { WaybillError } from '../../src/model/errors.ts'
+
+type RunEvent = Parameters<typeof advanceRun>[1]
 
 /** The states gone through, the first among them; a move that is refused leaves the state as it was. */
 function walk<State extends string, Event extends string>(

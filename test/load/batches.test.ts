@@ -1,9 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { batchBytes, recordBytes, writeBatch } from '../../src/load/batch-text.ts'
-import { type PlannedBatch, planBatches } from '../../src/load/batches.ts'
+import { planBatches } from '../../src/load/batches.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import { biometric, careTeam, condition, DAY_MS, entryOf, OBSERVED_AT, people } from './made-up-entries.ts'
+
+type PlannedBatch = ReturnType<typeof planBatches>[number]
 
 const ROOM = Buffer.alloc(1 << 20)
 const lengthOf = (held: readonly Entry[]): number => writeBatch(ROOM, held, BATCH_ID).length

@@ -3,11 +3,12 @@ import type { KnownRequest } from '../../src/ledger/ledger.ts'
 import {
   bodyOf,
   lastOfEach,
-  type Step,
   stepOf,
   typeFault,
   type WantedRequest,
 } from '../../src/load/medical-request-state.ts'
+
+type Step = ReturnType<typeof stepOf>
 
 const OWN = 'this-run'
 const known = (over: Partial<KnownRequest> = {}): KnownRequest => ({

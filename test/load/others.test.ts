@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest'
-import { countOthers, type Others } from '../../src/load/others.ts'
+import { countOthers } from '../../src/load/others.ts'
 import type { Purpose } from '../../src/load/retry-policy.ts'
+
+type Others = ReturnType<typeof countOthers>
 
 /** Gives a batch up where it may be. */
 const gaveUp = (others: Others, people: ReadonlySet<string>): boolean => {

@@ -4,10 +4,11 @@ import {
   type Cause,
   failedAgain,
   isNews,
-  type Outage,
   type ReportedOutage,
   watchOutage,
 } from '../../src/load/outage.ts'
+
+type Outage = ReturnType<typeof failedAgain>
 
 const REFUSED: Cause = {
   class: 'not-sent',

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { beginPace, type Pace, paceAccepted, paceBegun, paceRefused } from '../../src/load/flow.ts'
+import { beginPace, paceAccepted, paceBegun, paceRefused } from '../../src/load/flow.ts'
+
+type Pace = ReturnType<typeof beginPace>
 
 /** Sends as soon as the pace lets it, from one moment to another; each is taken at once. */
 function send(pace: Pace, fromMs: number, toMs: number): { pace: Pace; sent: number } {

@@ -4,7 +4,6 @@ import type { AnswerClass } from '../../src/gateway/gateway-error.ts'
 import {
   type AbsentRecords,
   decide,
-  type Facts,
   type FailedRequest,
   isLate,
   type LostBatch,
@@ -12,6 +11,8 @@ import {
   ofCredentials,
   type Purpose,
 } from '../../src/load/retry-policy.ts'
+
+type Facts = Parameters<typeof decide>[0]
 
 const PATIENCE_MS = 600_000
 const half = () => 0.5

@@ -1,13 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  createSizeLimits,
-  fits,
-  type SizeLessons,
-  taken,
-  tooLarge,
-  UNTAUGHT,
-} from '../../src/load/batches.ts'
+import { createSizeLimits, fits, taken, tooLarge, UNTAUGHT } from '../../src/load/batches.ts'
+
+type SizeLessons = ReturnType<typeof taken>
 
 const size = (records: number, bytes: number) => ({ records, bytes })
 

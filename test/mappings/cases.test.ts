@@ -1,8 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { parseCases } from '../../packages/mapping-tools/src/cases.ts'
-import { keepGiven, runCases, textReader, updateCases } from '../../packages/mapping-tools/src/run-cases.ts'
+import {
+  keepGiven,
+  parseCases,
+  runCases,
+  textReader,
+  updateCases,
+} from '../../packages/mapping-tools/src/run-cases.ts'
 import { definitionsIn, readMapping } from '../../src/definitions/definition-files.ts'
 import { ROOT } from '../transform/mapping-under-test.ts'
 

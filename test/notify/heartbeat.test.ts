@@ -1,8 +1,10 @@
 /** Heartbeats over real HTTP: the outcome in path or query, a bounded time, and no secret in what is said of a failure. */
 import { expect, it } from 'vitest'
 import { HeartbeatDefinition } from '../../src/definitions/heartbeat-definition.ts'
-import { type Beat, beatUrl, sendBeat } from '../../src/notify/heartbeat.ts'
+import { beatUrl, sendBeat } from '../../src/notify/heartbeat.ts'
 import { closedPort, serve, serveRaw } from '../gateway/loopback.ts'
+
+type Beat = Parameters<typeof beatUrl>[1]
 
 const PATH = '/ping/path-that-is-a-secret'
 const START: Beat = { kind: 'start' }

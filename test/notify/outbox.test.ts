@@ -9,10 +9,12 @@ import type { Ledger } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import type { Notice } from '../../src/notify/notice.ts'
 import { openChannel } from '../../src/notify/open-channel.ts'
-import { createOutbox, type DeliveryEvent, nextTry, type Outbox, wants } from '../../src/notify/outbox.ts'
+import { createOutbox, type DeliveryEvent, nextTry, wants } from '../../src/notify/outbox.ts'
 import { type Loopback, type Reply, serve } from '../gateway/loopback.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 import { NOTICE } from './sample-notice.ts'
+
+type Outbox = ReturnType<typeof createOutbox>
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE

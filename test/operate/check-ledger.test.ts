@@ -2,9 +2,11 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { LedgerFacts } from '../../src/ledger/sqlite/inspect.ts'
-import { checkLedger, type LedgerSurroundings } from '../../src/operate/check-ledger.ts'
+import { checkLedger } from '../../src/operate/check-ledger.ts'
 import { checkLogFile } from '../../src/operate/check-machine.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
+
+type LedgerSurroundings = Parameters<typeof checkLedger>[1]
 
 const FACTS: LedgerFacts = {
   ...{ bytes: 1, damage: [], newer: [], shape: 'LATEST', older: false, leases: [] },

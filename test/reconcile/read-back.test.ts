@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { judge, judgeAny, type ProfileRecord } from '../../src/reconcile/read-back.ts'
+import { judge, judgeAny, type ProfileRecord } from '../../src/reconcile/match.ts'
 import {
   biometric,
   careTeam,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ProfileRecord } from '../../src/reconcile/read-back.ts'
+import type { ProfileRecord } from '../../src/reconcile/match.ts'
 import { compareWithProfile } from '../../src/reconcile/verify.ts'
 import { biometric, careTeam, entryOf } from '../load/made-up-entries.ts'
 

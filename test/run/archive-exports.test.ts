@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ExportDefinition, jobSource } from '../../src/definitions/export-definition.ts'
 import { WaybillError } from '../../src/model/errors.ts'
-import { type Archiving, archiveResumed, archiveRun } from '../../src/run/archive-exports.ts'
+import { archiveResumed, archiveRun } from '../../src/run/archive-exports.ts'
 import { createArrival } from '../../src/run/arrival.ts'
 import { createRunEvents, type RunEvent } from '../../src/run/events.ts'
 import { summarise } from '../../src/story/facts.ts'
@@ -13,6 +13,8 @@ import { BUILT_IN } from '../../src/system/settings.ts'
 import { beginExport, beginRun, passingLedger } from '../ledger/begun-run.ts'
 import { fault } from '../ledger/export-fault.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
+
+type Archiving = Parameters<typeof archiveRun>[0]
 
 type End = 'finished' | 'failed' | undefined
 

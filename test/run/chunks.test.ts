@@ -4,14 +4,7 @@ import { expect, it } from 'vitest'
 import { countChunk } from '../../src/model/balance.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import type { CsvRow, Row } from '../../src/model/row.ts'
-import {
-  CHUNK_SIZE,
-  type Chunk,
-  type ChunkRange,
-  createPipeline,
-  createStopWhen,
-  cutChunks,
-} from '../../src/run/chunks.ts'
+import { CHUNK_SIZE, type Chunk, createPipeline, createStopWhen, cutChunks } from '../../src/run/chunks.ts'
 import {
   biometric,
   EXPORT_ID,
@@ -21,6 +14,8 @@ import {
   medicalRequest,
   people,
 } from '../load/made-up-entries.ts'
+
+type ChunkRange = Parameters<typeof cutChunks>[4]
 
 const rowsOf = (count: number): CsvRow[] =>
   Array.from({ length: count }, (_, at) => ({

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { estimate, gapsOf, type PastRun, unmatchedNames } from '../../src/runs/backfill-plan.ts'
+import { estimate, gapsOf, unmatchedNames } from '../../src/runs/backfill-plan.ts'
+
+type PastRun = Parameters<typeof estimate>[1][number]
 
 const run = (fields: Partial<PastRun> = {}): PastRun => ({
   ...{ rows: 1_000, made: 5_000, unchanged: 0, requests: 200, durationMs: 10_000 },

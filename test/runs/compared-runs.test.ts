@@ -4,7 +4,7 @@ import { type Exception, type ExportStart, noTallies, type RunStart } from '../.
 import { noCounts } from '../../src/model/balance.ts'
 import { rowsOfExport } from '../../src/runs/backfills.ts'
 import { lastRun, newReasons } from '../../src/runs/new-reasons.ts'
-import { createLowestDraws, drawOf } from '../../src/runs/verify.ts'
+import { createLowestDraws, drawOf } from '../../src/runs/reconcile.ts'
 import { beginExport, beginRun, openChunk, passingLedger, settleChunk } from '../ledger/begun-run.ts'
 
 const rejected = (code: string, rule: string | null, more: Partial<Exception> = {}): Exception => ({

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createLowestDraws, drawOf } from '../../src/runs/verify.ts'
+import { createLowestDraws, drawOf } from '../../src/runs/reconcile.ts'
 
 const people = Array.from({ length: 10_000 }, (_, at) => `person ${at}`)
 

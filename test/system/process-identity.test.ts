@@ -6,9 +6,11 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { processName } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
-import { identify, type ProcessTable, processTable } from '../../src/system/process-identity.ts'
+import { identify, processTable } from '../../src/system/process-identity.ts'
 import { NEEDS_PROC } from '../needed.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
+
+type ProcessTable = ReturnType<typeof processTable>
 
 /** A namespace with processes by their numbers and starts. */
 const namespace = (place: string | undefined, processes: Record<number, string>): ProcessTable => ({

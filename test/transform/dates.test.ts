@@ -1,14 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  carriesOffset,
-  compileDay,
-  compileInstant,
-  dayText,
-  formatFault,
-  type InstantOptions,
-} from '../../src/transform/dates.ts'
+import { carriesOffset, compileDay, compileInstant, dayText, formatFault } from '../../src/transform/dates.ts'
 import { isZone } from '../../src/transform/zones.ts'
+
+type InstantOptions = NonNullable<Parameters<typeof compileInstant>[1]>
 
 const NEW_YORK = 'America/New_York'
 const BERLIN = 'Europe/Berlin'

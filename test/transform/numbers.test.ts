@@ -3,12 +3,13 @@ import { describe, expect, it } from 'vitest'
 import {
   compareNumbers,
   compileNumber,
-  type NumberText,
   parseFeetAndInches,
   parseNumberText,
   parseReferenceRange,
 } from '../../src/transform/numbers.ts'
 import { processorMs } from '../processor-time.ts'
+
+type NumberText = ReturnType<typeof parseNumberText>
 
 /** The number, or the code of why there is none. */
 const told = (number: NumberText): string => (typeof number === 'string' ? number : number.code)

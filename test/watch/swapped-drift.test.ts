@@ -1,8 +1,8 @@
 /** Mistakes that one export alone does not show, told by earlier deliveries: zones, flags near one half, names. */
 import { describe, expect, test } from 'vitest'
 import { DriftDefinition } from '../../src/definitions/job-definition.ts'
+import { swappedDrift } from '../../src/watch/drift-watch.ts'
 import { createProfiler, ExportProfile } from '../../src/watch/export-profile.ts'
-import { swappedDrift } from '../../src/watch/swapped-drift.ts'
 import { drawFrom } from '../load/simulated-flow.ts'
 import { load, NOW } from '../transform/mapping-under-test.ts'
 

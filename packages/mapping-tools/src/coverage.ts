@@ -8,8 +8,7 @@ import { didYouMean } from '../../../src/system/schema-problems.ts'
 import type { ReadName } from '../../../src/transform/compile-context.ts'
 import type { MappingDefinition } from '../../../src/transform/mapping-definition.ts'
 import type { RowCounts } from '../../../src/watch/fit-facts.ts'
-import { withoutOrdinal } from '../../../src/watch/fit-facts.ts'
-import { increase } from '../../../src/watch/fit-people.ts'
+import { increase, withoutOrdinal } from '../../../src/watch/fit-facts.ts'
 import { registration } from './record-facts.ts'
 
 export interface RuleCoverage {

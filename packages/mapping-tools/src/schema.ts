@@ -7,7 +7,7 @@ import { JobDefinition } from '../../../src/definitions/job-definition.ts'
 import { readDefinition } from '../../../src/extract/read-definition.ts'
 import { BiometricCatalog, ConditionCatalog } from '../../../src/transform/catalog.ts'
 import { MappingDefinition } from '../../../src/transform/mapping-definition.ts'
-import { CaseFile } from './cases.ts'
+import { CaseFile } from './run-cases.ts'
 
 export interface JsonSchema {
   [key: string]: unknown

@@ -2,8 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { load, ROOT } from '../../../test/transform/mapping-under-test.ts'
-import { parseCases } from '../src/cases.ts'
-import { type CaseResult, runCases, textReader } from '../src/run-cases.ts'
+import { type CaseResult, parseCases, runCases, textReader } from '../src/run-cases.ts'
 
 export const shipped = (file: string): string => readFileSync(join(ROOT, 'mappings', file), 'utf8')
 

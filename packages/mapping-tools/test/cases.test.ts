@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { load, refusalOf } from '../../../test/transform/mapping-under-test.ts'
-import { parseCases } from '../src/cases.ts'
-import { keepGiven, runCases, textReader, updateCases } from '../src/run-cases.ts'
+import { keepGiven, parseCases, runCases, textReader, updateCases } from '../src/run-cases.ts'
 import { failed, run, SMALL, shipped } from './cases-under-test.ts'
 
 describe('the cases of acme-onsite', () => {

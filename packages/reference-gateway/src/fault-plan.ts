@@ -77,7 +77,7 @@ export async function readFaultPlan(file: string): Promise<FaultPlan> {
 }
 
 /** Facts that decide whether a request is struck. */
-export interface RequestFacts {
+interface RequestFacts {
   readonly endpoint: EndpointName
   readonly method: string
   /** Path and query. */

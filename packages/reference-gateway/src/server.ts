@@ -5,9 +5,12 @@ import { z } from 'zod'
 import { AccountReferenceType } from '../../../src/gateway/contract/account.ts'
 import { WaybillError } from '../../../src/model/errors.ts'
 import { createAccountStore, type RegisteredAgain, serveAccounts } from './accounts.ts'
-import { serveAgeAssessment } from './age-assessment.ts'
-import { readAssessment } from './assessment-definition.ts'
-import { createAssessmentStore, serveAssessmentPages } from './assessment-pages.ts'
+import {
+  createAssessmentStore,
+  readAssessment,
+  serveAgeAssessment,
+  serveAssessmentPages,
+} from './age-assessment.ts'
 import { serveCareTeams } from './care-teams.ts'
 import { serveContent } from './content.ts'
 import {
@@ -19,8 +22,7 @@ import {
 } from './credentials.ts'
 import { createFaultBook, type FaultPlan, serveFaultControl } from './fault-plan.ts'
 import { inflictFaults } from './inflict-faults.ts'
-import { serveRequester } from './medical-records.ts'
-import { readRequestTypes } from './medical-records-rules.ts'
+import { readRequestTypes, serveRequester } from './medical-records.ts'
 import { serveBiometrics, serveConditions } from './observations.ts'
 import { serveOpenApi } from './openapi.ts'
 import {

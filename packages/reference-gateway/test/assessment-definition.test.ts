@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { WaybillError } from '../../../src/model/errors.ts'
 import { createWorkplace, PROJECT } from '../../../test/cli/command-line.ts'
-import { readAssessment } from '../src/assessment-definition.ts'
+import { readAssessment } from '../src/age-assessment.ts'
 import { of } from './gateway-under-test.ts'
 import { startTest } from './test-taker.ts'
 

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { secondsToNextWindow } from '../src/fault-kinds.ts'
-import { chooseFaults, FaultPlan, loadPlan, type RequestFacts } from '../src/fault-plan.ts'
+import { chooseFaults, FaultPlan, loadPlan } from '../src/fault-plan.ts'
 import { type FaultGiven, plan } from './struck-gateway.ts'
+
+type RequestFacts = Parameters<typeof chooseFaults>[1]
 
 const request = (facts: Partial<RequestFacts> = {}): RequestFacts => ({
   endpoint: 'createBiometrics',

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { MedicalRecordsRequestChange } from '../../../src/gateway/contract/medical-records.ts'
-import { applyChange, parseRequestTypes, readRequestTypes } from '../src/medical-records-rules.ts'
+import { applyChange, parseRequestTypes, readRequestTypes } from '../src/medical-records.ts'
 
 /** The fields of the generated requests, each by its path; what stands before the last dot is the block it is in. */
 const PATHS = [

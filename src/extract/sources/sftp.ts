@@ -1,12 +1,18 @@
 /** Exports on an SFTP server, over one connection: opened with the first request, and again after a failure. */
-import { stat } from 'node:fs/promises'
+
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { constants } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
+import { createConnection, type Socket } from 'node:net'
 import { posix, resolve } from 'node:path'
+import type { FileEntryWithStats, SFTPWrapper } from 'ssh2'
+import type Client from 'ssh2-sftp-client'
 import { z } from 'zod'
-import { WaybillError } from '../../model/errors.ts'
+import { reasonOf, WaybillError } from '../../model/errors.ts'
+import { readObeyed } from '../../system/obeyed-files.ts'
 import { errorCode } from '../../system/own-files.ts'
 import { exportError } from '../content.ts'
-import { receiveFile, withRetries } from './receive-file.ts'
-import { ANSWER_MS, connectSftp, type SftpConnection, sftpDelivery, unreachable } from './sftp-connection.ts'
+import { advancing, answered, eachAnswered, receiveFile, withRetries } from './receive-file.ts'
 import {
   archiveNames,
   asideName,
@@ -14,6 +20,7 @@ import {
   collectListed,
   type Delivery,
   folderRefused,
+  type ListedFile,
   listingOf,
   MAY_NOT_WRITE,
   nameThere,
@@ -58,7 +65,7 @@ export function sftpPlace(written: SftpPlace, base: string): RemotePlace {
   }
 }
 
-export interface SftpPlace extends z.infer<typeof SftpSettings> {
+interface SftpPlace extends z.infer<typeof SftpSettings> {
   /** Folder on the server; relative to `folder`. */
   readonly archive?: string | undefined
 }
@@ -282,3 +289,295 @@ function refusal(error: unknown, file: string | undefined, folder: string): Wayb
   if (file === undefined) return folderRefused(folder, known, error)
   return exportError(file, `The export ${known}.`, { cause: error })
 }
+
+interface SftpLogin {
+  readonly host: string
+  readonly port: number
+  readonly user: string
+  /** Fingerprint of the host key, or the path of a known_hosts file. */
+  readonly hostKey: string
+  /** Path of the private key. Default: the password */
+  readonly keyFile?: string | undefined
+}
+
+/** From the first packet to the login. */
+const LOGIN_MS = 20_000
+/** A server without an answer for three times as long is gone. */
+const KEEP_ALIVE_MS = 15_000
+/** Time limit of a request on a connection that is alive. */
+const ANSWER_MS = 60_000
+const GOOD_BYE_MS = 2_000
+
+/** All reject with `NotAnswered`, or an error of ssh2-sftp-client. */
+interface SftpConnection {
+  /** Files and links, a page for each answer. */
+  list(folder: string, signal?: AbortSignal): AsyncIterable<readonly ListedFile[]>
+  stat(path: string): Promise<Client.FileStats>
+  exists(path: string): Promise<boolean>
+  makeFolder(path: string): Promise<void>
+  rename(from: string, to: string): Promise<void>
+  /** Replaces a file, readable only by its owner as far as the server supports that. */
+  write(file: string, path: string): Promise<void>
+  read(path: string, from: number, last: number): AsyncIterable<Uint8Array>
+  /** Waits for a moment. Never rejects. */
+  end(): Promise<void>
+  /** At once; open requests fail. */
+  cut(): void
+}
+
+/** Client after its login. */
+interface LoggedIn {
+  readonly client: Client
+  readonly channel: SFTPWrapper
+  readonly sock: Socket
+}
+
+const silent = (): void => {}
+
+/** @throws WaybillError `source-untrusted`, `source-unreachable`; NotAnswered or any other error where another try may help */
+async function logIn(
+  { host, port, user, hostKey, keyFile }: SftpLogin,
+  password: string | undefined,
+  base: string,
+  answerMs: number,
+): Promise<LoggedIn> {
+  const isHostKey = await hostKeyCheck(hostKey, host, port)
+  const credentials =
+    keyFile === undefined ? { password: password ?? '' } : { privateKey: await readKey(keyFile) }
+  if (keyFile === undefined && password === undefined)
+    throw new WaybillError('source-unreachable', `There is neither key nor password for ${base}.`, {
+      remedy: 'Name a `keyFile` in the job, or set WAYBILL_SFTP_PASSWORD.',
+    })
+  let trusted = true
+  // Only jobs that use the client load it. Its events need no listener: a request fails.
+  const { default: SftpClient } = await import('ssh2-sftp-client')
+  const client = new SftpClient('waybill', { error: silent, end: silent, close: silent })
+  // Without noDelay, each small request waits for the acknowledgement of the previous one, which servers delay.
+  const sock = createConnection({ host, port, noDelay: true })
+  const connecting = client.connect({
+    host,
+    port,
+    sock,
+    username: user,
+    ...credentials,
+    readyTimeout: LOGIN_MS,
+    keepaliveInterval: KEEP_ALIVE_MS,
+    hostVerifier: (key: Buffer) => {
+      trusted = isHostKey(key)
+      return trusted
+    },
+  })
+  try {
+    return { client, channel: await answered('connecting', answerMs, connecting), sock }
+  } catch (error) {
+    sock.destroy()
+    if (!trusted)
+      throw new WaybillError('source-untrusted', `${base} presents another host key than the job pins.`, {
+        cause: error,
+      })
+    if (error instanceof Error && /authentication/i.test(error.message)) throw unreachable(base, error)
+    throw error
+  }
+}
+
+/**
+ * @param base address for errors
+ * @throws WaybillError `source-untrusted`, `source-unreachable`; NotAnswered or any other error where another try may help
+ */
+async function connectSftp(
+  login: SftpLogin,
+  password: string | undefined,
+  base: string,
+  answerMs: number,
+): Promise<SftpConnection> {
+  const { client, channel, sock } = await logIn(login, password, base, answerMs)
+  const timely = <Answer>(what: string, answer: Promise<Answer>): Promise<Answer> =>
+    answered(what, answerMs, answer)
+  const exists = async (path: string): Promise<boolean> =>
+    (await timely(`looking at ${path}`, client.exists(path))) !== false
+  /** Makes a missing folder and the folders above. The recursive mkdir of the client fails at a link to a folder. */
+  const makeFolder = async (path: string): Promise<void> => {
+    if (await exists(path)) return
+    const above = posix.dirname(path)
+    if (above !== path) await makeFolder(above)
+    await timely(`making the folder ${path}`, client.mkdir(path)).catch(async (error: unknown) => {
+      // Another delivery made it meanwhile.
+      if (!(await exists(path))) throw error
+    })
+  }
+  return {
+    list: (folder, signal) => listPages(channel, folder, answerMs, signal),
+    stat: (path) => timely(`looking at ${path}`, client.stat(path)),
+    exists,
+    makeFolder,
+    async rename(from, to) {
+      await timely(`moving ${from}`, client.rename(from, to))
+    },
+    async write(file, path) {
+      await advancing(`writing ${path}`, answerMs, (step) =>
+        client.fastPut(file, path, { mode: 0o600, step }),
+      )
+    },
+    read(path, from, last) {
+      const content = client.createReadStream(path, { start: from, end: last })
+      // The reader gets every error except errors of closing, which need no listener.
+      content.on('error', silent)
+      const what = (chunk: number): string => `${chunk === 0 ? 'opening and reading' : 'reading'} ${path}`
+      return eachAnswered(what, answerMs, content)
+    },
+    async end() {
+      await answered('the good-bye', GOOD_BYE_MS, client.end()).catch(() => undefined)
+      sock.destroy()
+    },
+    cut: () => sock.destroy(),
+  }
+}
+
+/** Kinds by type in the mode; a mode without a type is that of a file. */
+const KINDS: ReadonlyMap<number, string> = new Map([
+  [constants.S_IFREG, '-'],
+  [constants.S_IFLNK, 'l'],
+  [0, '-'],
+])
+
+/** A file or a link, by the line of `ls -l`, or else by attributes: the protocol leaves the form of the line to the server. */
+function listedFile({ filename, longname, attrs }: FileEntryWithStats): ListedFile[] {
+  const shown = /^([-bcdlps])[-rwxsStT]{9}/.exec(longname)?.[1]
+  const kind = shown ?? KINDS.get(attrs.mode & constants.S_IFMT)
+  if (kind !== '-' && kind !== 'l') return []
+  return [{ ...sftpDelivery(filename, attrs.size, attrs.mtime * 1000), isLink: kind === 'l' }]
+}
+
+/** Lists a folder page by page: the listing of ssh2 has no bound. */
+async function* listPages(
+  channel: SFTPWrapper,
+  folder: string,
+  answerMs: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<readonly ListedFile[]> {
+  const asked = <Answer>(
+    ask: (answered: (error: Error | null | undefined, answer: Answer) => void) => void,
+  ): Promise<Answer> => {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+    ask((error, answer) => (error ? reject(error) : resolve(answer)))
+    return answered(`listing ${folder}`, answerMs, promise)
+  }
+  const handle = await asked<Buffer>((answered) => channel.opendir(folder, answered))
+  for (;;) {
+    signal?.throwIfAborted()
+    const page = await asked<FileEntryWithStats[]>((answered) => channel.readdir(handle, answered)).catch(
+      (error: unknown) => {
+        // SSH_FX_EOF
+        if (errorCode(error) === '1') return undefined
+        throw error
+      },
+    )
+    if (page === undefined) break
+    yield page.flatMap(listedFile)
+  }
+  // No answer is needed: the connection ends with the run.
+  channel.close(handle, () => {})
+}
+
+const readKey = (file: string): Promise<Buffer> =>
+  readFile(file).catch((cause) => {
+    throw new WaybillError('source-unreachable', 'The key file cannot be read.', { place: { file }, cause })
+  })
+
+/** `source-unreachable`; a `WaybillError` is returned as it is. */
+const unreachable = (base: string, cause: unknown): WaybillError =>
+  cause instanceof WaybillError
+    ? cause
+    : new WaybillError('source-unreachable', `${base} cannot be reached: ${reasonOf(cause)}`, { cause })
+
+/** A file of the server. Servers keep no versions: size and time are one. */
+const sftpDelivery = (name: string, bytes: number, modifiedAt: number): Delivery => ({
+  name,
+  bytes,
+  modifiedAt,
+  version: `${bytes} ${modifiedAt}`,
+})
+
+/** @returns `SHA256:…`, as `ssh-keygen -l` prints it */
+export function hostKeyFingerprint(key: Uint8Array): string {
+  return `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`
+}
+
+/**
+ * @param pinned a fingerprint, or the path of a known_hosts file
+ * @throws WaybillError `source-untrusted` for a file that cannot be read or does not know the host
+ */
+export async function hostKeyCheck(
+  pinned: string,
+  host: string,
+  port: number,
+): Promise<(key: Uint8Array) => boolean> {
+  if (pinned.startsWith('SHA256:')) {
+    const expected = pinned.replace(/=+$/, '')
+    return (key) => equal(Buffer.from(hostKeyFingerprint(key)), Buffer.from(expected))
+  }
+  const text = await readObeyed(pinned).catch((cause) => {
+    if (cause instanceof WaybillError) throw cause
+    throw new WaybillError('source-untrusted', 'The known_hosts file cannot be read.', {
+      place: { file: pinned },
+      remedy: 'Name a known_hosts file in `hostKey`, or the fingerprint of the server, SHA256:….',
+      cause,
+    })
+  })
+  const bare = host.toLowerCase()
+  const name = port === 22 ? bare : `[${bare}]:${port}`
+  const lines = text.split(/\r?\n/).flatMap((line) => readLine(line))
+  // A key is revoked on each port of the host.
+  const revoked = lines.filter(
+    ({ mark, hosts }) => mark === '@revoked' && (isFor(hosts, name) || isFor(hosts, bare)),
+  )
+  const known = lines.filter(({ mark, hosts }) => mark === undefined && isFor(hosts, name))
+  if (known.length === 0)
+    throw new WaybillError('source-untrusted', `The known_hosts file does not know ${name}.`, {
+      place: { file: pinned },
+      remedy: 'Add its key (`ssh-keyscan`), after its operator has confirmed the fingerprint.',
+    })
+  return (key) => known.some((line) => equal(line.key, key)) && !revoked.some((line) => equal(line.key, key))
+}
+
+interface KnownHost {
+  readonly mark: string | undefined
+  readonly hosts: string
+  readonly key: Uint8Array
+}
+
+function readLine(line: string): KnownHost[] {
+  const fields = line.trim().split(/\s+/)
+  const mark = fields[0]?.startsWith('@') ? fields.shift() : undefined
+  const [hosts = '', type = '', key = ''] = fields
+  return hosts === '' || hosts.startsWith('#') || type === '' || key === ''
+    ? []
+    : [{ mark, hosts, key: Buffer.from(key, 'base64') }]
+}
+
+/**
+ * Matches a name with patterns divided by commas, or with one hashed name: `|1|salt|HMAC-SHA1 of the name`. In a pattern, `*` is any run of
+ * characters and `?` any character. A pattern behind `!` excludes the names that match.
+ */
+function isFor(hosts: string, name: string): boolean {
+  const [, version, salt = '', hashed = ''] = hosts.split('|')
+  if (version !== '1') {
+    const matching = hosts
+      .toLowerCase()
+      .split(',')
+      .filter((one) => matches(one.replace(/^!/, ''), name))
+    return matching.length > 0 && !matching.some((one) => one.startsWith('!'))
+  }
+  const mac = createHmac('sha1', Buffer.from(salt, 'base64')).update(name).digest()
+  return equal(mac, Buffer.from(hashed, 'base64'))
+}
+
+const matches = (pattern: string, name: string): boolean => {
+  const source = pattern
+    .replace(/[\\^$.+()[\]{}|]/g, '\\$&')
+    .replaceAll('*', '.*')
+    .replaceAll('?', '.')
+  return new RegExp(`^${source}$`).test(name)
+}
+
+const equal = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && timingSafeEqual(a, b)

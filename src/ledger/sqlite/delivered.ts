@@ -35,7 +35,7 @@ import type { SyncStatements } from './database.ts'
 import type { DeliveredStore, Upkeep } from './delivered-store.ts'
 
 /** Work of one piece of upkeep. */
-export interface Pace {
+interface Pace {
   /** Segments merged into one. A higher number merges each row less often, but look-ups search more segments. */
   readonly fanOut: number
   /** Entries merged. */
@@ -73,244 +73,26 @@ interface FilterPiece {
   readonly filter: Uint8Array
 }
 
+interface Store {
+  readonly statements: SyncStatements
+  readonly pace: Pace
+  /** Filters by segment. A segment never changes, and no later segment reuses the id, as each replacement has a higher id. */
+  readonly filters: Map<number, { readonly jobId: number; readonly pieces: readonly FilterPiece[] }>
+}
+
 export function deliveredOf(statements: SyncStatements, pace = PACE): Delivered {
-  // Filters by segment. A segment never changes, and no later segment reuses the id, as each replacement has a higher id.
-  const filters = new Map<number, { readonly jobId: number; readonly pieces: readonly FilterPiece[] }>()
-
-  const numbers = (sql: string, ...parameters: readonly (number | Uint8Array)[]): number[] =>
-    statements.all(sql, ...parameters).map((row) => Number(row['n']))
-  const bytes = (sql: string, ...parameters: readonly (number | Uint8Array)[]): Uint8Array[] =>
-    statements.all(sql, ...parameters).map(({ b }) => asBytes(b))
-
-  const readyOf = (jobId: number, level: number): number[] =>
-    numbers(
-      `select id as n from delivered_segment where job_id = ? and level = ? and state = 'ready' order by id limit ?`,
-      ...[jobId, level, pace.fanOut],
-    )
-
-  /** @param mayKeep false within a writing transaction: after a rollback, new segments would reuse the ids */
-  function piecesOf(jobId: number, segment: number, mayKeep: boolean): readonly FilterPiece[] {
-    const known = filters.get(segment)
-    if (known !== undefined) return known.pieces
-    const pieces = statements
-      .all('select first, bits from delivered_filter where segment = ? order by first', segment)
-      .map(({ first, bits }) => ({ first: viewOf(asBytes(first)), filter: asBytes(bits) }))
-    if (mayKeep) filters.set(segment, { jobId, pieces })
-    return pieces
-  }
-
-  /** Places by rank of the key; -1 for a key without a delivered row. */
-  function find(jobId: number, keys: SortedKeys, mayKeep: boolean): Float64Array {
-    const places = new Float64Array(keys.count).fill(-1)
-    const segments = numbers(
-      `select id as n from delivered_segment where job_id = ? and state = 'ready' order by level, id desc`,
-      jobId,
-    )
-    let open = Array.from(places.keys())
-    for (const segment of segments) {
-      const pieces = piecesOf(jobId, segment, mayKeep)
-      let isAnyFound = false
-      let at = 0
-      let block: DataView | undefined
-      for (const rank of open) {
-        for (let next = pieces[at + 1]; next !== undefined && isFrom(next.first, keys, rank); )
-          next = pieces[++at + 1]
-        const piece = pieces[at]
-        if (piece === undefined || !mayHold(piece.filter, keys, rank)) continue
-        if (block === undefined || isBehind(block, keys, rank)) {
-          const found = blockWith(segment, keyBytes(keys, rank))
-          block = found && viewOf(found)
-        }
-        const place = block && placeIn(block, keys, rank)
-        if (place === undefined) continue
-        places[rank] = place
-        isAnyFound = true
-      }
-      if (isAnyFound) open = open.filter((rank) => places[rank] === -1)
-    }
-    if (!mayKeep) return places
-    const listed = new Set(segments)
-    for (const [segment, of] of filters)
-      if (of.jobId === jobId && !listed.has(segment)) filters.delete(segment)
-    return places
-  }
-
-  /** The only block that may hold the key. */
-  const blockWith = (segment: number, key: Uint8Array): Uint8Array | undefined =>
-    bytes(
-      'select entries as b from delivered_block where segment = ? and first <= ? order by first desc limit 1',
-      ...[segment, key],
-    )[0]
-
-  /** Finds the rows of the keys. A single snapshot, as another process may merge meanwhile. */
-  function lookUp(
-    jobId: number,
-    rowKeys: readonly string[],
-    take: (reader: PackReader, offset: number, rowKey: string) => void,
-  ): void {
-    statements.run('begin deferred')
-    try {
-      const keys = sortKeys(rowKeys)
-      const places = find(jobId, keys, true)
-      const found = Array.from(places.keys()).filter((rank) => places[rank] !== -1)
-      found.sort((a, b) => (places[a] ?? 0) - (places[b] ?? 0))
-      let pack = -1
-      let reader: PackReader | undefined
-      for (const rank of found) {
-        const place = places[rank] ?? 0
-        if (reader === undefined || packOf(place) !== pack) {
-          pack = packOf(place)
-          reader = readPack(packWith(pack))
-        }
-        take(reader, offsetOf(place), rowKeys[keys.from[rank] ?? 0] ?? '')
-      }
-    } finally {
-      statements.run('commit')
-    }
-  }
-
-  function packWith(id: number): Uint8Array {
-    const [packed] = bytes('select rows as b from delivered where id = ?', id)
-    if (packed === undefined) throw damagedLedger(new Error(`pack ${id} is missing`))
-    return packed
-  }
-
-  /** Adds a segment. */
-  function add(jobId: number, rows: readonly DeliveredRow[], keys: SortedKeys): void {
-    const places: Place[] = []
-    for (const { bytes: packed, offsets } of packRows(rows)) {
-      const id = statements.insert(
-        'insert into delivered (job_id, count, rows) values (?, ?, ?)',
-        ...[jobId, offsets.length, packed],
-      )
-      for (const offset of offsets) places.push(placeOf(id, offset))
-    }
-    addEntries(addSegment(jobId, 0, 'ready'), 0, entriesOf(keys, places))
-  }
-
-  const addSegment = (jobId: number, level: number, state: 'ready' | 'growing'): number =>
-    statements.insert(
-      'insert into delivered_segment (job_id, level, state) values (?, ?, ?)',
-      ...[jobId, level, state],
-    )
-
-  function addEntries(segment: number, level: number, entries: Uint8Array): void {
-    if (entries.length === 0) return
-    for (const block of blocksOf(entries))
-      statements.run(
-        'insert into delivered_block (segment, first, entries) values (?, ?, ?)',
-        ...[segment, firstKey(block), block],
-      )
-    statements.run(
-      'insert into delivered_filter (segment, first, bits) values (?, ?, ?)',
-      ...[segment, firstKey(entries), filterOf(entries, bitsOf(level))],
-    )
-  }
-
-  function merge(jobId: number, level: number, limit: number): void {
-    const parts = readyOf(jobId, level)
-    if (parts.length < pace.fanOut) return
-    const [grown = addSegment(jobId, level + 1, 'growing')] = numbers(
-      `select id as n from delivered_segment where job_id = ? and level = ? and state = 'growing'`,
-      ...[jobId, level + 1],
-    )
-    const [last] = bytes(
-      'select entries as b from delivered_block where segment = ? order by first desc limit 1',
-      grown,
-    )
-    const after = last && lastKey(last)
-    const newestFirst = parts.toReversed().map((part) => blocksFrom(part, after))
-    const { entries, isEnd } = mergeEntries(newestFirst, after, limit)
-    addEntries(grown, level + 1, entries)
-    if (!isEnd) return
-    statements.run(`update delivered_segment set state = 'ready' where id = ?`, grown)
-    for (const part of parts)
-      statements.run(`update delivered_segment set state = 'merged' where id = ?`, part)
-    // Segments merged in one piece are small enough to be removed in the same transaction.
-    if (after === undefined) for (const part of parts) remove(part)
-  }
-
-  /** Blocks of a segment, starting with the block that may hold the first key behind the given one. */
-  function blocksFrom(segment: number, after: Uint8Array | undefined): NextBlock {
-    const start = after && blockWith(segment, after)
-    const ahead = start === undefined ? [] : [start]
-    // Every key sorts behind a single zero byte.
-    let behind = start === undefined ? Uint8Array.of(0) : firstKey(start)
-    return () => {
-      if (ahead.length === 0) {
-        const found = bytes(
-          'select entries as b from delivered_block where segment = ? and first > ? order by first limit ?',
-          ...[segment, behind, BLOCKS_READ_AHEAD],
-        )
-        ahead.push(...found)
-        const last = found.at(-1)
-        if (last !== undefined) behind = firstKey(last)
-      }
-      return ahead.shift()
-    }
-  }
-
-  /** Removes a part of a merged segment. */
-  function remove(segment: number): void {
-    statements.run(
-      'delete from delivered_block where id in (select id from delivered_block where segment = ? order by first limit ?)',
-      ...[segment, pace.removed],
-    )
-    statements.run(
-      `delete from delivered_filter where segment = ? and first in
-      (select first from delivered_filter where segment = ? order by first limit ?)`,
-      ...[segment, segment, pace.removed],
-    )
-    const left = numbers(
-      `select 1 as n where exists (select 1 from delivered_block where segment = ?)
-      or exists (select 1 from delivered_filter where segment = ?)`,
-      ...[segment, segment],
-    )
-    if (left.length === 0) statements.run('delete from delivered_segment where id = ?', segment)
-  }
-
-  /** Removes packs in which most rows were replaced, and saves the remaining rows anew. */
-  function clear(jobId: number, limit: number): void {
-    const packs = numbers(
-      'select pack as n from delivered_replaced where job_id = ? and count <= replaced * 2 limit ?',
-      ...[jobId, limit],
-    )
-    const kept: DeliveredRow[] = []
-    for (const pack of packs) {
-      const rows = readPack(packWith(pack)).rows()
-      const keys = sortKeys(rows.map(({ row }) => row.rowKey))
-      const places = find(jobId, keys, false)
-      for (const [rank, from] of keys.from.entries()) {
-        const one = rows[from]
-        if (one !== undefined && places[rank] === placeOf(pack, one.offset)) kept.push(one.row)
-      }
-      statements.run('delete from delivered where id = ?', pack)
-      statements.run('delete from delivered_replaced where pack = ?', pack)
-    }
-    if (kept.length > 0) add(jobId, kept, sortKeys(kept.map(({ rowKey }) => rowKey)))
-  }
-
-  /** Counts the replaced rows of each pack. */
-  function countReplaced(places: Float64Array): void {
-    const replaced = places.filter((place) => place !== -1)
-    for (const [pack, of] of Map.groupBy(replaced, packOf))
-      statements.run(
-        `insert into delivered_replaced (pack, job_id, count, replaced)
-        select id, job_id, count, ? from delivered where id = ?
-        on conflict (pack) do update set replaced = replaced + excluded.replaced`,
-        ...[of.length, pack],
-      )
-  }
-
+  const store: Store = { statements, pace, filters: new Map() }
   return {
     read(jobId, rowKeys) {
       const found = new Map<string, readonly KeptSlot[]>()
-      lookUp(jobId, rowKeys, (reader, offset, rowKey) => found.set(rowKey, reader.rowAt(offset).records))
+      lookUp(store, jobId, rowKeys, (reader, offset, rowKey) =>
+        found.set(rowKey, reader.rowAt(offset).records),
+      )
       return found
     },
     prints(jobId, rowKeys) {
       const found = new Map<string, RowPrint>()
-      lookUp(jobId, rowKeys, (reader, offset, rowKey) => {
+      lookUp(store, jobId, rowKeys, (reader, offset, rowKey) => {
         const print = reader.printAt(offset)
         if (print !== undefined) found.set(rowKey, print)
       })
@@ -319,20 +101,23 @@ export function deliveredOf(statements: SyncStatements, pace = PACE): Delivered 
     save(jobId, rows) {
       if (rows.length === 0) return
       const keys = sortKeys(rows.map(({ rowKey }) => rowKey))
-      countReplaced(find(jobId, keys, false))
-      add(jobId, rows, keys)
+      countReplaced(statements, find(store, jobId, keys, false))
+      add(statements, jobId, rows, keys)
     },
     upkeep(jobId) {
       const merges = numbers(
+        statements,
         `select level as n from delivered_segment where job_id = ? and state = 'ready'
         group by level having count(*) >= ? order by level`,
         ...[jobId, pace.fanOut],
       )
       const merged = numbers(
+        statements,
         `select id as n from delivered_segment where job_id = ? and state = 'merged'`,
         jobId,
       )
       const toClear = numbers(
+        statements,
         'select 1 as n from delivered_replaced where job_id = ? and count <= replaced * 2 limit 1',
         jobId,
       )
@@ -343,11 +128,268 @@ export function deliveredOf(statements: SyncStatements, pace = PACE): Delivered 
       ]
     },
     keepUp(jobId, piece, settled) {
-      if (piece.what === 'merge') merge(jobId, piece.level, Math.max(pace.entries, 2 * settled))
-      else if (piece.what === 'remove') remove(piece.segment)
-      else clear(jobId, Math.max(pace.packs, Math.ceil(settled / 32)))
+      if (piece.what === 'merge') merge(store, jobId, piece.level, Math.max(pace.entries, 2 * settled))
+      else if (piece.what === 'remove') remove(store, piece.segment)
+      else clear(store, jobId, Math.max(pace.packs, Math.ceil(settled / 32)))
     },
   }
+}
+
+const numbers = (
+  statements: SyncStatements,
+  sql: string,
+  ...parameters: readonly (number | Uint8Array)[]
+): number[] => statements.all(sql, ...parameters).map((row) => Number(row['n']))
+const bytes = (
+  statements: SyncStatements,
+  sql: string,
+  ...parameters: readonly (number | Uint8Array)[]
+): Uint8Array[] => statements.all(sql, ...parameters).map(({ b }) => asBytes(b))
+
+const readyOf = ({ statements, pace }: Store, jobId: number, level: number): number[] =>
+  numbers(
+    statements,
+    `select id as n from delivered_segment where job_id = ? and level = ? and state = 'ready' order by id limit ?`,
+    ...[jobId, level, pace.fanOut],
+  )
+
+/** @param mayKeep false within a writing transaction: after a rollback, new segments would reuse the ids */
+function piecesOf(
+  { statements, filters }: Store,
+  jobId: number,
+  segment: number,
+  mayKeep: boolean,
+): readonly FilterPiece[] {
+  const known = filters.get(segment)
+  if (known !== undefined) return known.pieces
+  const pieces = statements
+    .all('select first, bits from delivered_filter where segment = ? order by first', segment)
+    .map(({ first, bits }) => ({ first: viewOf(asBytes(first)), filter: asBytes(bits) }))
+  if (mayKeep) filters.set(segment, { jobId, pieces })
+  return pieces
+}
+
+/** Places by rank of the key; -1 for a key without a delivered row. */
+function find(store: Store, jobId: number, keys: SortedKeys, mayKeep: boolean): Float64Array {
+  const { statements, filters } = store
+  const places = new Float64Array(keys.count).fill(-1)
+  const segments = numbers(
+    statements,
+    `select id as n from delivered_segment where job_id = ? and state = 'ready' order by level, id desc`,
+    jobId,
+  )
+  let open = Array.from(places.keys())
+  for (const segment of segments) {
+    const pieces = piecesOf(store, jobId, segment, mayKeep)
+    let isAnyFound = false
+    let at = 0
+    let block: DataView | undefined
+    for (const rank of open) {
+      for (let next = pieces[at + 1]; next !== undefined && isFrom(next.first, keys, rank); )
+        next = pieces[++at + 1]
+      const piece = pieces[at]
+      if (piece === undefined || !mayHold(piece.filter, keys, rank)) continue
+      if (block === undefined || isBehind(block, keys, rank)) {
+        const found = blockWith(statements, segment, keyBytes(keys, rank))
+        block = found && viewOf(found)
+      }
+      const place = block && placeIn(block, keys, rank)
+      if (place === undefined) continue
+      places[rank] = place
+      isAnyFound = true
+    }
+    if (isAnyFound) open = open.filter((rank) => places[rank] === -1)
+  }
+  if (!mayKeep) return places
+  const listed = new Set(segments)
+  for (const [segment, of] of filters) if (of.jobId === jobId && !listed.has(segment)) filters.delete(segment)
+  return places
+}
+
+/** The only block that may hold the key. */
+const blockWith = (statements: SyncStatements, segment: number, key: Uint8Array): Uint8Array | undefined =>
+  bytes(
+    statements,
+    'select entries as b from delivered_block where segment = ? and first <= ? order by first desc limit 1',
+    ...[segment, key],
+  )[0]
+
+/** Finds the rows of the keys. A single snapshot, as another process may merge meanwhile. */
+function lookUp(
+  store: Store,
+  jobId: number,
+  rowKeys: readonly string[],
+  take: (reader: PackReader, offset: number, rowKey: string) => void,
+): void {
+  const { statements } = store
+  statements.run('begin deferred')
+  try {
+    const keys = sortKeys(rowKeys)
+    const places = find(store, jobId, keys, true)
+    const found = Array.from(places.keys()).filter((rank) => places[rank] !== -1)
+    found.sort((a, b) => (places[a] ?? 0) - (places[b] ?? 0))
+    let pack = -1
+    let reader: PackReader | undefined
+    for (const rank of found) {
+      const place = places[rank] ?? 0
+      if (reader === undefined || packOf(place) !== pack) {
+        pack = packOf(place)
+        reader = readPack(packWith(statements, pack))
+      }
+      take(reader, offsetOf(place), rowKeys[keys.from[rank] ?? 0] ?? '')
+    }
+  } finally {
+    statements.run('commit')
+  }
+}
+
+function packWith(statements: SyncStatements, id: number): Uint8Array {
+  const [packed] = bytes(statements, 'select rows as b from delivered where id = ?', id)
+  if (packed === undefined) throw damagedLedger(new Error(`pack ${id} is missing`))
+  return packed
+}
+
+/** Adds a segment. */
+function add(
+  statements: SyncStatements,
+  jobId: number,
+  rows: readonly DeliveredRow[],
+  keys: SortedKeys,
+): void {
+  const places: Place[] = []
+  for (const { bytes: packed, offsets } of packRows(rows)) {
+    const id = statements.insert(
+      'insert into delivered (job_id, count, rows) values (?, ?, ?)',
+      ...[jobId, offsets.length, packed],
+    )
+    for (const offset of offsets) places.push(placeOf(id, offset))
+  }
+  addEntries(statements, addSegment(statements, jobId, 0, 'ready'), 0, entriesOf(keys, places))
+}
+
+const addSegment = (
+  statements: SyncStatements,
+  jobId: number,
+  level: number,
+  state: 'ready' | 'growing',
+): number =>
+  statements.insert(
+    'insert into delivered_segment (job_id, level, state) values (?, ?, ?)',
+    ...[jobId, level, state],
+  )
+
+function addEntries(statements: SyncStatements, segment: number, level: number, entries: Uint8Array): void {
+  if (entries.length === 0) return
+  for (const block of blocksOf(entries))
+    statements.run(
+      'insert into delivered_block (segment, first, entries) values (?, ?, ?)',
+      ...[segment, firstKey(block), block],
+    )
+  statements.run(
+    'insert into delivered_filter (segment, first, bits) values (?, ?, ?)',
+    ...[segment, firstKey(entries), filterOf(entries, bitsOf(level))],
+  )
+}
+
+function merge(store: Store, jobId: number, level: number, limit: number): void {
+  const { statements, pace } = store
+  const parts = readyOf(store, jobId, level)
+  if (parts.length < pace.fanOut) return
+  const [grown = addSegment(statements, jobId, level + 1, 'growing')] = numbers(
+    statements,
+    `select id as n from delivered_segment where job_id = ? and level = ? and state = 'growing'`,
+    ...[jobId, level + 1],
+  )
+  const [last] = bytes(
+    statements,
+    'select entries as b from delivered_block where segment = ? order by first desc limit 1',
+    grown,
+  )
+  const after = last && lastKey(last)
+  const newestFirst = parts.toReversed().map((part) => blocksFrom(statements, part, after))
+  const { entries, isEnd } = mergeEntries(newestFirst, after, limit)
+  addEntries(statements, grown, level + 1, entries)
+  if (!isEnd) return
+  statements.run(`update delivered_segment set state = 'ready' where id = ?`, grown)
+  for (const part of parts) statements.run(`update delivered_segment set state = 'merged' where id = ?`, part)
+  // Segments merged in one piece are small enough to be removed in the same transaction.
+  if (after === undefined) for (const part of parts) remove(store, part)
+}
+
+/** Blocks of a segment, starting with the block that may hold the first key behind the given one. */
+function blocksFrom(statements: SyncStatements, segment: number, after: Uint8Array | undefined): NextBlock {
+  const start = after && blockWith(statements, segment, after)
+  const ahead = start === undefined ? [] : [start]
+  // Every key sorts behind a single zero byte.
+  let behind = start === undefined ? Uint8Array.of(0) : firstKey(start)
+  return () => {
+    if (ahead.length === 0) {
+      const found = bytes(
+        statements,
+        'select entries as b from delivered_block where segment = ? and first > ? order by first limit ?',
+        ...[segment, behind, BLOCKS_READ_AHEAD],
+      )
+      ahead.push(...found)
+      const last = found.at(-1)
+      if (last !== undefined) behind = firstKey(last)
+    }
+    return ahead.shift()
+  }
+}
+
+/** Removes a part of a merged segment. */
+function remove({ statements, pace }: Store, segment: number): void {
+  statements.run(
+    'delete from delivered_block where id in (select id from delivered_block where segment = ? order by first limit ?)',
+    ...[segment, pace.removed],
+  )
+  statements.run(
+    `delete from delivered_filter where segment = ? and first in
+    (select first from delivered_filter where segment = ? order by first limit ?)`,
+    ...[segment, segment, pace.removed],
+  )
+  const left = numbers(
+    statements,
+    `select 1 as n where exists (select 1 from delivered_block where segment = ?)
+    or exists (select 1 from delivered_filter where segment = ?)`,
+    ...[segment, segment],
+  )
+  if (left.length === 0) statements.run('delete from delivered_segment where id = ?', segment)
+}
+
+/** Removes packs in which most rows were replaced, and saves the remaining rows anew. */
+function clear(store: Store, jobId: number, limit: number): void {
+  const { statements } = store
+  const packs = numbers(
+    statements,
+    'select pack as n from delivered_replaced where job_id = ? and count <= replaced * 2 limit ?',
+    ...[jobId, limit],
+  )
+  const kept: DeliveredRow[] = []
+  for (const pack of packs) {
+    const rows = readPack(packWith(statements, pack)).rows()
+    const keys = sortKeys(rows.map(({ row }) => row.rowKey))
+    const places = find(store, jobId, keys, false)
+    for (const [rank, from] of keys.from.entries()) {
+      const one = rows[from]
+      if (one !== undefined && places[rank] === placeOf(pack, one.offset)) kept.push(one.row)
+    }
+    statements.run('delete from delivered where id = ?', pack)
+    statements.run('delete from delivered_replaced where pack = ?', pack)
+  }
+  if (kept.length > 0) add(statements, jobId, kept, sortKeys(kept.map(({ rowKey }) => rowKey)))
+}
+
+/** Counts the replaced rows of each pack. */
+function countReplaced(statements: SyncStatements, places: Float64Array): void {
+  const replaced = places.filter((place) => place !== -1)
+  for (const [pack, of] of Map.groupBy(replaced, packOf))
+    statements.run(
+      `insert into delivered_replaced (pack, job_id, count, replaced)
+      select id, job_id, count, ? from delivered where id = ?
+      on conflict (pack) do update set replaced = replaced + excluded.replaced`,
+      ...[of.length, pack],
+    )
 }
 
 export function asBytes(value: unknown): Uint8Array {

@@ -15,150 +15,173 @@ const VALUES_AT_ONCE = 500
 type Database = Kysely<LedgerTables>
 
 /** @param place boot and PID namespace of this process (`ProcessTable.place`) */
-export function leftBehind({ db }: Exclusive, place: string | undefined): LeftBehind {
-  return {
-    inDoubt: (runId, after, limit) =>
+export const leftBehind = ({ db }: Exclusive, place: string | undefined): LeftBehind => ({
+  ...doubtfulRecords(db),
+  ...heldRecords(db, place),
+  ...readings(db),
+  ...decided(db),
+})
+
+/** Records in doubt, and their outcomes since. */
+const doubtfulRecords = (
+  db: Database,
+): Pick<LeftBehind, 'inDoubt' | 'inDoubtWith' | 'moves' | 'settledBy'> => ({
+  inDoubt: (runId, after, limit) =>
+    doubts(db)
+      .where('export.run_id', '=', runId)
+      .where('exception.id', '>', after)
+      .orderBy('exception.id')
+      .limit(limit)
+      .execute(),
+  async inDoubtWith(jobId, contents) {
+    const left = await inSlices(contents, (slice) =>
       doubts(db)
-        .where('export.run_id', '=', runId)
-        .where('exception.id', '>', after)
-        .orderBy('exception.id')
-        .limit(limit)
+        .select(['export.name', 'export.sha256', 'export.reading'])
+        .where('run.job_id', '=', jobId)
+        .where('exception.content', 'in', slice)
         .execute(),
-    async inDoubtWith(jobId, contents) {
-      const left = await inSlices(contents, (slice) =>
-        doubts(db)
-          .select(['export.name', 'export.sha256', 'export.reading'])
-          .where('run.job_id', '=', jobId)
-          .where('exception.content', 'in', slice)
-          .execute(),
-      )
-      const arrivals = new Map<number, number>()
-      for (const { exportRow: id, ...record } of left)
-        if (!arrivals.has(id)) arrivals.set(id, await arrivalOf(db, jobId, { ...record, id }))
-      return left.map(({ name, sha256, reading, ...one }) => ({
-        ...one,
-        arrival: arrivals.get(one.exportRow) ?? one.exportRow,
-      }))
-    },
-    heldWith: (jobId, contents) =>
-      inSlices(contents, async (slice) => {
-        const rows = await db
-          .selectFrom('held')
-          .select(['row_key', 'rule', 'content', 'series', 'sent_until as sentUntil'])
-          .where('job_id', '=', jobId)
-          .where(
-            'content',
-            'in',
-            slice.map((content) => Buffer.from(content, 'hex')),
-          )
-          .orderBy('row_key')
-          .orderBy('content')
-          .execute()
-        return rows.map(({ row_key, rule, content, series, sentUntil }) => ({
-          rowKey: hex(row_key),
-          rule: hex(rule),
-          content: hex(content),
-          series: series && hex(series),
-          sentUntil,
-        }))
-      }),
-    sentByGivenUp: (jobId, contents) => sentByGivenUp(db, jobId, contents, place),
-    resolutions: (runId) =>
-      db
-        .selectFrom('resolution')
-        .select(['run_id as run', 'decision', 'person as by', 'note', 'at', 'code'])
-        .where('run_id', '=', runId)
-        .orderBy('id')
-        .execute(),
-    async unasked(runId) {
-      const sent = db.selectFrom('held').innerJoin('export', 'export.id', 'held.export_row')
-      const counted = sent.where('run_id', '=', runId).where('sent_until', '>', 0)
-      return (await counted.select((eb) => eb.fn.countAll<number>().as('records')).executeTakeFirstOrThrow())
-        .records
-    },
-    async heldRecords(jobId) {
-      const held = db.selectFrom('held').where('job_id', '=', jobId).where('sent_until', 'is', null)
-      const counted = held.select((eb) => eb.fn.countAll<number>().as('records'))
-      return (await counted.executeTakeFirstOrThrow()).records
-    },
-    ofEarlierReadings: ({ jobId, exportId, before, selection }, rows) =>
-      inSlices(rows, (slice) =>
-        leftRecords(db)
-          .where('run.job_id', '=', jobId)
-          .where('export.export_id', '=', exportId)
-          .where('export.id', '<', before)
-          .where('exception.state', 'in', STATES[selection])
-          .where('exception.row', 'in', slice)
-          .orderBy('exception.id')
-          .execute(),
-      ),
-    rows: ({ exportRow, selection, runId }, after, limit) =>
-      db
-        .selectFrom('exception')
-        .select(['row', 'line', 'byte_offset as byteOffset'])
-        .where('export_row', '=', exportRow)
-        .where('byte_offset', '>', after)
-        .$if(selection !== 'any', (query) =>
-          query.where((eb) =>
-            eb.or([
-              eb('state', 'in', STATES[selection]),
-              eb(
-                'id',
-                'in',
-                eb.selectFrom('decision').select('decision.exception').where('decision.run_id', '=', runId),
-              ),
-            ]),
-          ),
-        )
-        .groupBy(['row', 'line', 'byte_offset'])
-        .orderBy('byte_offset')
-        .limit(limit)
-        .execute(),
-    decidedContents: async (exportRow, runId) => {
+    )
+    const arrivals = new Map<number, number>()
+    for (const { exportRow: id, ...record } of left)
+      if (!arrivals.has(id)) arrivals.set(id, await arrivalOf(db, jobId, { ...record, id }))
+    return left.map(({ name, sha256, reading, ...one }) => ({
+      ...one,
+      arrival: arrivals.get(one.exportRow) ?? one.exportRow,
+    }))
+  },
+  moves: (runId) =>
+    inBalance(db)
+      .where('export.run_id', '=', runId)
+      .where('exception.outcome', '=', 'in-doubt')
+      .where('exception.state', '!=', 'in-doubt')
+      .select(['export.id as exportRow', 'exception.kind', BECAME.as('to')])
+      .select((eb) => eb.fn.countAll<number>().as('count'))
+      .groupBy(['export.id', 'exception.kind', BECAME])
+      .execute()
+      .then((rows) => rows.flatMap(({ kind, ...move }) => (kind === null ? [] : [{ ...move, kind }]))),
+  settledBy: (runId) =>
+    inBalance(db)
+      .innerJoin('decision', 'decision.exception', 'exception.id')
+      .where('export.run_id', '=', runId)
+      .where('exception.state', '=', 'settled')
+      .where('decision.event', '=', 'deliver')
+      .select('decision.run_id as run')
+      .select((eb) => eb.fn.countAll<number>().as('count'))
+      .groupBy('decision.run_id')
+      .orderBy((eb) => eb.fn.min('decision.id'))
+      .execute()
+      .then((rows) => rows.flatMap(({ run, count }) => (run === null ? [] : [{ run, count }]))),
+})
+
+/** Records that are not sent until their doubt is settled. */
+const heldRecords = (
+  db: Database,
+  place: string | undefined,
+): Pick<LeftBehind, 'heldWith' | 'sentByGivenUp' | 'unasked' | 'heldRecords'> => ({
+  heldWith: (jobId, contents) =>
+    inSlices(contents, async (slice) => {
       const rows = await db
+        .selectFrom('held')
+        .select(['row_key', 'rule', 'content', 'series', 'sent_until as sentUntil'])
+        .where('job_id', '=', jobId)
+        .where(
+          'content',
+          'in',
+          slice.map((content) => Buffer.from(content, 'hex')),
+        )
+        .orderBy('row_key')
+        .orderBy('content')
+        .execute()
+      return rows.map(({ row_key, rule, content, series, sentUntil }) => ({
+        rowKey: hex(row_key),
+        rule: hex(rule),
+        content: hex(content),
+        series: series && hex(series),
+        sentUntil,
+      }))
+    }),
+  sentByGivenUp: (jobId, contents) => sentByGivenUp(db, jobId, contents, place),
+  async unasked(runId) {
+    const sent = db.selectFrom('held').innerJoin('export', 'export.id', 'held.export_row')
+    const counted = sent.where('run_id', '=', runId).where('sent_until', '>', 0)
+    return (await counted.select((eb) => eb.fn.countAll<number>().as('records')).executeTakeFirstOrThrow())
+      .records
+  },
+  async heldRecords(jobId) {
+    const held = db.selectFrom('held').where('job_id', '=', jobId).where('sent_until', 'is', null)
+    const counted = held.select((eb) => eb.fn.countAll<number>().as('records'))
+    return (await counted.executeTakeFirstOrThrow()).records
+  },
+})
+
+/** Rows that readings of an export left behind. */
+const readings = (db: Database): Pick<LeftBehind, 'ofEarlierReadings' | 'rows'> => ({
+  ofEarlierReadings: ({ jobId, exportId, before, selection }, rows) =>
+    inSlices(rows, (slice) =>
+      leftRecords(db)
+        .where('run.job_id', '=', jobId)
+        .where('export.export_id', '=', exportId)
+        .where('export.id', '<', before)
+        .where('exception.state', 'in', STATES[selection])
+        .where('exception.row', 'in', slice)
+        .orderBy('exception.id')
+        .execute(),
+    ),
+  rows: ({ exportRow, selection, runId }, after, limit) =>
+    db
+      .selectFrom('exception')
+      .select(['row', 'line', 'byte_offset as byteOffset'])
+      .where('export_row', '=', exportRow)
+      .where('byte_offset', '>', after)
+      .$if(selection !== 'any', (query) =>
+        query.where((eb) =>
+          eb.or([
+            eb('state', 'in', STATES[selection]),
+            eb(
+              'id',
+              'in',
+              eb.selectFrom('decision').select('decision.exception').where('decision.run_id', '=', runId),
+            ),
+          ]),
+        ),
+      )
+      .groupBy(['row', 'line', 'byte_offset'])
+      .orderBy('byte_offset')
+      .limit(limit)
+      .execute(),
+})
+
+/** Decisions of people and of later runs. */
+const decided = (db: Database): Pick<LeftBehind, 'resolutions' | 'decidedContents' | 'decisions'> => ({
+  resolutions: (runId) =>
+    db
+      .selectFrom('resolution')
+      .select(['run_id as run', 'decision', 'person as by', 'note', 'at', 'code'])
+      .where('run_id', '=', runId)
+      .orderBy('id')
+      .execute(),
+  decidedContents: async (exportRow, runId) => {
+    const rows = await db
+      .selectFrom('decision')
+      .innerJoin('exception', 'exception.id', 'decision.exception')
+      .select('exception.content')
+      .where('decision.run_id', '=', runId)
+      .where('decision.event', '=', 'resend')
+      .where('exception.export_row', '=', exportRow)
+      .execute()
+    return new Set(rows.flatMap(({ content }) => content ?? []))
+  },
+  decisions: (exceptions) =>
+    inSlices(exceptions, (slice) =>
+      db
         .selectFrom('decision')
-        .innerJoin('exception', 'exception.id', 'decision.exception')
-        .select('exception.content')
-        .where('decision.run_id', '=', runId)
-        .where('decision.event', '=', 'resend')
-        .where('exception.export_row', '=', exportRow)
-        .execute()
-      return new Set(rows.flatMap(({ content }) => content ?? []))
-    },
-    decisions: (exceptions) =>
-      inSlices(exceptions, (slice) =>
-        db
-          .selectFrom('decision')
-          .leftJoin('resolution', 'resolution.id', 'decision.resolution')
-          .select(['exception', 'event', 'decision.run_id as run', 'person as by', 'note', 'decision.at'])
-          .where('exception', 'in', slice)
-          .orderBy('decision.id')
-          .execute(),
-      ),
-    moves: (runId) =>
-      inBalance(db)
-        .where('export.run_id', '=', runId)
-        .where('exception.outcome', '=', 'in-doubt')
-        .where('exception.state', '!=', 'in-doubt')
-        .select(['export.id as exportRow', 'exception.kind', BECAME.as('to')])
-        .select((eb) => eb.fn.countAll<number>().as('count'))
-        .groupBy(['export.id', 'exception.kind', BECAME])
-        .execute()
-        .then((rows) => rows.flatMap(({ kind, ...move }) => (kind === null ? [] : [{ ...move, kind }]))),
-    settledBy: (runId) =>
-      inBalance(db)
-        .innerJoin('decision', 'decision.exception', 'exception.id')
-        .where('export.run_id', '=', runId)
-        .where('exception.state', '=', 'settled')
-        .where('decision.event', '=', 'deliver')
-        .select('decision.run_id as run')
-        .select((eb) => eb.fn.countAll<number>().as('count'))
-        .groupBy('decision.run_id')
-        .orderBy((eb) => eb.fn.min('decision.id'))
-        .execute()
-        .then((rows) => rows.flatMap(({ run, count }) => (run === null ? [] : [{ run, count }]))),
-  }
-}
+        .leftJoin('resolution', 'resolution.id', 'decision.resolution')
+        .select(['exception', 'event', 'decision.run_id as run', 'person as by', 'note', 'decision.at'])
+        .where('exception', 'in', slice)
+        .orderBy('decision.id')
+        .execute(),
+    ),
+})
 
 const withChunk = (database: Database) =>
   database

@@ -58,10 +58,19 @@ export const slotsOf = (
   },
 })
 
-export const peopleOf = (
+export const peopleOf = (turns: Exclusive, ids: AccountIdCipher): Omit<People, 'scrub'> => ({
+  ...accountsOf(turns, ids),
+  ...forgottenPeople(turns, ids),
+  ...notesOnPeople(turns),
+})
+
+const accountsOf = (
   { db, dialect, write }: Exclusive,
   { open, seal }: AccountIdCipher,
-): Omit<People, 'scrub'> => ({
+): Pick<
+  People,
+  'accounts' | 'sharedReferences' | 'sharedIds' | 'registeredBy' | 'knownAccounts' | 'confirm'
+> => ({
   async accounts(gateway, references) {
     const rows = await rowsOf(dialect, references, (keys) =>
       db
@@ -77,17 +86,6 @@ export const peopleOf = (
       ...more,
     }))
     return new Map(known.map((one) => [one.reference, one]))
-  },
-  async forgotten(gateway, references) {
-    const ofGateway = db.selectFrom('forgotten').where('gateway', '=', gateway)
-    const found = new Map<string, number>()
-    // Skips hashing everybody: usually the table is empty.
-    if ((await ofGateway.select('times').limit(1).executeTakeFirst()) === undefined) return found
-    const rows = await rowsOf(dialect, references(), (keys) =>
-      ofGateway.select(['reference', 'times']).where('reference', 'in', keys).execute(),
-    )
-    for (const { reference, times } of rows) found.set(hex(reference), times)
-    return found
   },
   async sharedReferences(gateway, references) {
     const ofGateway = db.selectFrom('shared_reference').select('reference').where('gateway', '=', gateway)
@@ -133,6 +131,41 @@ export const peopleOf = (
       .execute()
     return rows.map(({ reference, account_id: id }) => ({ reference: hex(reference), accountId: open(id) }))
   },
+  confirm: (gateway, people, acting) =>
+    write(async (writer) => {
+      const confirmed = await confirmPeople(writer, gateway, people)
+      if (acting !== undefined)
+        for (const subject of people.keys())
+          await noteAudit(writer, { ...acting, action: 'accounts-confirm', job: null, run: null, subject })
+      return confirmed
+    }),
+})
+
+const forgottenPeople = (
+  { db, dialect, write }: Exclusive,
+  { seal }: AccountIdCipher,
+): Pick<People, 'forgotten' | 'forget'> => ({
+  async forgotten(gateway, references) {
+    const ofGateway = db.selectFrom('forgotten').where('gateway', '=', gateway)
+    const found = new Map<string, number>()
+    // Skips hashing everybody: usually the table is empty.
+    if ((await ofGateway.select('times').limit(1).executeTakeFirst()) === undefined) return found
+    const rows = await rowsOf(dialect, references(), (keys) =>
+      ofGateway.select(['reference', 'times']).where('reference', 'in', keys).execute(),
+    )
+    for (const { reference, times } of rows) found.set(hex(reference), times)
+    return found
+  },
+  forget: (gateway, references, accountId, acting) =>
+    write(async (writer) => {
+      await forgetPerson(writer, gateway, references, seal(accountId))
+      const [subject = null] = references
+      if (acting !== undefined) await noteAudit(writer, { ...acting, job: null, run: null, subject })
+    }),
+})
+
+/** Results of earlier runs by person. */
+const notesOnPeople = ({ db, dialect }: Exclusive): Pick<People, 'collected' | 'medicalRequests'> => ({
   async collected(jobId, people) {
     const rows = await rowsOf(dialect, people, (keys) =>
       db
@@ -158,20 +191,6 @@ export const peopleOf = (
     const known = rows.map((row) => ({ ...row, reference: hex(row.reference), content: hex(row.content) }))
     return new Map(known.map((one) => [one.reference, one]))
   },
-  confirm: (gateway, people, acting) =>
-    write(async (writer) => {
-      const confirmed = await confirmPeople(writer, gateway, people)
-      if (acting !== undefined)
-        for (const subject of people.keys())
-          await noteAudit(writer, { ...acting, action: 'accounts-confirm', job: null, run: null, subject })
-      return confirmed
-    }),
-  forget: (gateway, references, accountId, acting) =>
-    write(async (writer) => {
-      await forgetPerson(writer, gateway, references, seal(accountId))
-      const [subject = null] = references
-      if (acting !== undefined) await noteAudit(writer, { ...acting, job: null, run: null, subject })
-    }),
 })
 
 type Keys = RawBuilder<Uint8Array>

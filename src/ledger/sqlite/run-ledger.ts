@@ -33,14 +33,31 @@ import { noteTaken } from './timetable.ts'
  * @param tallies counts of the run so far; undefined: nothing is counted for the run
  */
 export function createRunLedger(
-  database: LedgerDatabase & { readonly delivered: DeliveredStore; readonly ids: AccountIdCipher },
+  database: RunDatabase,
   lease: Lease,
   place: string | undefined,
   tallies?: Tallies,
 ): RunLedger {
+  const writing = openWriting(database, lease, tallies)
+  return {
+    lease,
+    tallies: writing.counted,
+    ...workOf(writing),
+    ...exportsOf(writing),
+    ...batchesOf(writing, place),
+    ...settlementsOf(writing),
+    ...peopleOf(writing),
+  }
+}
+
+type RunDatabase = LedgerDatabase & { readonly delivered: DeliveredStore; readonly ids: AccountIdCipher }
+
+type Writing = ReturnType<typeof openWriting>
+
+/** Transactions of a run: each asserts the lease and stores the counts. */
+function openWriting(database: RunDatabase, lease: Lease, tallies?: Tallies) {
   const counted = tallies ?? noTallies()
   let written: string | undefined = JSON.stringify(counted)
-  // Each transaction asserts the lease and stores the counts.
   const keepCounts = async (statements: Statements): Promise<void> => {
     const text = JSON.stringify(counted)
     if (tallies === undefined || text === written) return
@@ -60,10 +77,81 @@ export function createRunLedger(
   const writeHot: typeof exclusive.writeHot = (operation, waits) =>
     exclusive.writeHot(operation, waits).catch(forget)
   const { delivered, ids } = database
+  /** Does the pieces in transactions of their own. */
   const keepUp = async (pieces: readonly Upkeep[], settled: number): Promise<void> => {
     for (const piece of pieces)
       await writeHot(() => delivered.keepUp(lease.jobId, piece, settled), 'for-nothing')
   }
+  return {
+    lease,
+    counted,
+    delivered,
+    ids,
+    dialect: exclusive.dialect,
+    keepCounts,
+    keepUp,
+    writeHot,
+    writeShared,
+  }
+}
+
+const workOf = ({
+  dialect,
+  lease,
+  delivered,
+  writeHot,
+  writeShared,
+}: Writing): Pick<
+  RunLedger,
+  'renew' | 'assertHeld' | 'noteOutage' | 'pauseWork' | 'goOnWorking' | 'endRun'
+> => ({
+  renew: (now, ttlMs) => writeShared((writer) => renewLease(writer, dialect, lease, now, ttlMs)),
+  assertHeld: () => writeHot(() => undefined, 'for-nothing'),
+  noteOutage: (outage) =>
+    writeShared(async (writer) => {
+      await writer.updateTable('lease').set({ outage }).where('job_id', '=', lease.jobId).execute()
+    }),
+  pauseWork: (at) => writeShared((writer) => countWork(writer, lease.runId, at, 'pauses')),
+  goOnWorking: (at) => writeShared((writer) => beginWork(writer, lease.runId, at)),
+  endRun: (end) =>
+    writeShared(async (writer, statements) => {
+      await countWork(writer, lease.runId, end.endedAt, 'pauses')
+      await writer
+        .updateTable('run')
+        .set({
+          state: end.state,
+          ended_at: end.endedAt,
+          reason: end.reason,
+          detail: end.detail ?? null,
+        })
+        .where('id', '=', lease.runId)
+        .execute()
+      await noteResolution(writer, end.resolution)
+      if (end.left !== undefined) {
+        await delivered.save(lease.jobId, end.left.delivered, statements)
+        for (const one of end.left.sent)
+          await hold(statements, lease, one.exportRow, [one], one.isTaken ? 0 : end.endedAt)
+      }
+      // Claims left by an earlier, killed process of the job: nothing of theirs is open any more.
+      if (end.state === 'finished') await statements.run('delete from claim where job_id = ?', lease.jobId)
+      await noteReceipts(statements, lease, end)
+    }),
+})
+
+function exportsOf({
+  lease,
+  writeShared,
+}: Writing): Pick<
+  RunLedger,
+  | 'addExport'
+  | 'endExport'
+  | 'noteArchived'
+  | 'noteUnarchived'
+  | 'noteDrift'
+  | 'noteCollection'
+  | 'noteHeldBack'
+  | 'saveProfile'
+> {
   const noteOfExport = (
     id: number,
     change: Partial<Pick<ExportRecord, 'state' | 'reason' | 'detail' | 'remedy' | 'drift'>> & {
@@ -73,18 +161,7 @@ export function createRunLedger(
     writeShared(async (writer) => {
       await writer.updateTable('export').set(change).where('id', '=', id).execute()
     })
-  const registered: KnownAccount[] = []
   return {
-    lease,
-    tallies: counted,
-    renew: (now, ttlMs) => writeShared((writer) => renewLease(writer, exclusive.dialect, lease, now, ttlMs)),
-    assertHeld: () => writeHot(() => undefined, 'for-nothing'),
-    noteOutage: (outage) =>
-      writeShared(async (writer) => {
-        await writer.updateTable('lease').set({ outage }).where('job_id', '=', lease.jobId).execute()
-      }),
-    pauseWork: (at) => writeShared((writer) => countWork(writer, lease.runId, at, 'pauses')),
-    goOnWorking: (at) => writeShared((writer) => beginWork(writer, lease.runId, at)),
     addExport: (start) => writeShared((writer) => addExport(writer, lease, start)),
     endExport: (exportRow, state, fault) => noteOfExport(exportRow, { state, ...fault }),
     noteArchived: ({ path, sha256 }, archived) =>
@@ -106,75 +183,112 @@ export function createRunLedger(
           .onConflict((conflict) => conflict.columns(['job', 'mapping', 'sha256']).doUpdateSet(kept))
           .execute()
       }),
-    openChunk: (exportRow, { number, firstRow, firstLine, byteOffset, rows }) =>
-      writeHot(
-        (statements) =>
-          statements.run(
-            `insert into chunk (export_row, number, first_row, first_line, byte_offset, rows, state)
+  }
+}
+
+const batchesOf = (
+  { lease, writeHot }: Writing,
+  place: string | undefined,
+): Pick<
+  RunLedger,
+  'openChunk' | 'planBatches' | 'sendBatch' | 'beginBatch' | 'settleBatch' | 'splitBatch'
+> => ({
+  openChunk: (exportRow, { number, firstRow, firstLine, byteOffset, rows }) =>
+    writeHot(
+      (statements) =>
+        statements.run(
+          `insert into chunk (export_row, number, first_row, first_line, byte_offset, rows, state)
             values (?, ?, ?, ?, ?, ?, 'open')
             on conflict (export_row, number) do update set rows = excluded.rows where chunk.state = 'open'`,
-            ...[exportRow, number, firstRow, firstLine, byteOffset, rows],
-          ),
-        'for-nothing',
-      ),
-    planBatches: (intents) =>
-      writeHot(async (statements) => {
-        const [first] = intents
-        // Batches that were planned but not sent are planned anew.
-        if (first !== undefined) await forgetPlanned(statements, first)
-        const rows: number[] = []
-        for (const intent of intents)
-          rows.push(await insertBatch(statements, intent, 'planned', place ?? null))
-        return rows
-      }),
-    sendBatch: (id, at, hidesOlder) =>
-      writeHot(
-        (statements) => moveBatch(statements, place, id, 'send', { begun_at: at }),
-        hidesOlder ? 'for-disk' : 'for-nothing',
-      ),
-    beginBatch: (intent) =>
-      writeHot((statements) => insertBatch(statements, intent, advanceBatch('planned', 'send'), null)),
-    settleBatch: (settlement) =>
-      writeHot(async (statements) => {
-        await moveBatch(statements, place, settlement.id, 'settle', {
-          answer: settlement.answer,
-          status: settlement.status,
-          attempts: settlement.attempts,
-          settled_at: settlement.at,
-        })
-        if (settlement.accepted !== 'all') await replaceHolds(statements, settlement.id, settlement.accepted)
-        await insertExceptions(statements, settlement.exportRow, settlement.chunk, settlement.exceptions)
-        await hold(statements, lease, settlement.exportRow, settlement.held)
-        await noteReceipts(statements, lease, settlement)
-      }, 'for-nothing'),
-    splitBatch: (id, answer, status, at) =>
-      writeHot(async (statements) => {
-        await moveBatch(statements, place, id, 'split', { answer, status, settled_at: at })
-        await replaceHolds(statements, id, packHolds([]))
-      }, 'for-nothing'),
-    async rule(ruling, at) {
-      const rows = ruling.delivered ?? []
-      const pieces = await writeShared(async (writer, statements) => {
-        await delivered.save(lease.jobId, rows, statements)
-        await rule(writer, lease, ruling, at)
-        await noteReceipts(statements, lease, ruling)
-        return delivered.upkeep(lease.jobId)
+          ...[exportRow, number, firstRow, firstLine, byteOffset, rows],
+        ),
+      'for-nothing',
+    ),
+  planBatches: (intents) =>
+    writeHot(async (statements) => {
+      const [first] = intents
+      // Batches that were planned but not sent are planned anew.
+      if (first !== undefined) await forgetPlanned(statements, first)
+      const rows: number[] = []
+      for (const intent of intents) rows.push(await insertBatch(statements, intent, 'planned', place ?? null))
+      return rows
+    }),
+  sendBatch: (id, at, hidesOlder) =>
+    writeHot(
+      (statements) => moveBatch(statements, place, id, 'send', { begun_at: at }),
+      hidesOlder ? 'for-disk' : 'for-nothing',
+    ),
+  beginBatch: (intent) =>
+    writeHot((statements) => insertBatch(statements, intent, advanceBatch('planned', 'send'), null)),
+  settleBatch: (settlement) =>
+    writeHot(async (statements) => {
+      await moveBatch(statements, place, settlement.id, 'settle', {
+        answer: settlement.answer,
+        status: settlement.status,
+        attempts: settlement.attempts,
+        settled_at: settlement.at,
       })
-      await keepUp(pieces, rows.length)
-    },
-    async settleChunk(settlement) {
-      addTallies(counted, settlement.tallies)
-      const settled = writeShared(async (writer, statements) => {
-        await settleChunk(writer, statements, lease, settlement)
-        await delivered.save(lease.jobId, settlement.delivered, statements)
-        return delivered.upkeep(lease.jobId)
-      }, 'for-nothing')
-      const pieces = await settled.catch((error: unknown) => {
-        addTallies(counted, settlement.tallies, -1)
-        throw error
-      })
-      await keepUp(pieces, settlement.delivered.length)
-    },
+      if (settlement.accepted !== 'all') await replaceHolds(statements, settlement.id, settlement.accepted)
+      await insertExceptions(statements, settlement.exportRow, settlement.chunk, settlement.exceptions)
+      await hold(statements, lease, settlement.exportRow, settlement.held)
+      await noteReceipts(statements, lease, settlement)
+    }, 'for-nothing'),
+  splitBatch: (id, answer, status, at) =>
+    writeHot(async (statements) => {
+      await moveBatch(statements, place, id, 'split', { answer, status, settled_at: at })
+      await replaceHolds(statements, id, packHolds([]))
+    }, 'for-nothing'),
+})
+
+const settlementsOf = ({
+  lease,
+  counted,
+  delivered,
+  keepUp,
+  writeShared,
+}: Writing): Pick<RunLedger, 'rule' | 'settleChunk'> => ({
+  async rule(ruling, at) {
+    const rows = ruling.delivered ?? []
+    const pieces = await writeShared(async (writer, statements) => {
+      await delivered.save(lease.jobId, rows, statements)
+      await rule(writer, lease, ruling, at)
+      await noteReceipts(statements, lease, ruling)
+      return delivered.upkeep(lease.jobId)
+    })
+    await keepUp(pieces, rows.length)
+  },
+  async settleChunk(settlement) {
+    addTallies(counted, settlement.tallies)
+    const settled = writeShared(async (writer, statements) => {
+      await settleChunk(writer, statements, lease, settlement)
+      await delivered.save(lease.jobId, settlement.delivered, statements)
+      return delivered.upkeep(lease.jobId)
+    }, 'for-nothing')
+    const pieces = await settled.catch((error: unknown) => {
+      addTallies(counted, settlement.tallies, -1)
+      throw error
+    })
+    await keepUp(pieces, settlement.delivered.length)
+  },
+})
+
+function peopleOf({
+  lease,
+  ids,
+  keepCounts,
+  writeShared,
+}: Writing): Pick<
+  RunLedger,
+  | 'forgetAccount'
+  | 'saveAccounts'
+  | 'saveBirths'
+  | 'claimAccounts'
+  | 'saveCareTeams'
+  | 'noteMissing'
+  | 'saveMedicalRequests'
+> {
+  const registered: KnownAccount[] = []
+  return {
     forgetAccount: (gateway, reference, id) =>
       writeShared((writer) => forgetAccount(writer, gateway, reference, ids.seal(id))),
     saveAccounts(gateway, accounts, at) {
@@ -210,29 +324,6 @@ export function createRunLedger(
       }),
     saveMedicalRequests: (gateway, requests) =>
       writeShared((writer) => saveMedicalRequests(writer, gateway, requests), 'for-nothing'),
-    endRun: (end) =>
-      writeShared(async (writer, statements) => {
-        await countWork(writer, lease.runId, end.endedAt, 'pauses')
-        await writer
-          .updateTable('run')
-          .set({
-            state: end.state,
-            ended_at: end.endedAt,
-            reason: end.reason,
-            detail: end.detail ?? null,
-          })
-          .where('id', '=', lease.runId)
-          .execute()
-        await noteResolution(writer, end.resolution)
-        if (end.left !== undefined) {
-          await delivered.save(lease.jobId, end.left.delivered, statements)
-          for (const one of end.left.sent)
-            await hold(statements, lease, one.exportRow, [one], one.isTaken ? 0 : end.endedAt)
-        }
-        // Claims left by an earlier, killed process of the job: nothing of theirs is open any more.
-        if (end.state === 'finished') await statements.run('delete from claim where job_id = ?', lease.jobId)
-        await noteReceipts(statements, lease, end)
-      }),
   }
 }
 

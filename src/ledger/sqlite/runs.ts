@@ -22,10 +22,68 @@ type Condition = RawBuilder<boolean>
 
 /** @param begun creates the writer of a run */
 export const runsOf = (
-  { db, write }: Exclusive,
+  turns: Exclusive,
   assertKey: (writer: Writer) => Promise<void>,
   begun: (lease: Lease, tallies?: Tallies) => RunLedger,
-): Runs => {
+): Runs => ({ ...beginnings(turns, assertKey, begun), ...knownRuns(turns), ...openRuns(turns) })
+
+const beginnings = (
+  { write }: Exclusive,
+  assertKey: (writer: Writer) => Promise<void>,
+  begun: (lease: Lease, tallies?: Tallies) => RunLedger,
+): Pick<Runs, 'start' | 'resume' | 'amend'> => ({
+  async start(lease, start) {
+    await write(async (writer, statements) => {
+      await assertHeld(statements, lease)
+      await assertKey(writer)
+      await nameRun(writer, lease)
+      await writer
+        .insertInto('run')
+        .values({
+          id: start.id,
+          job_id: start.jobId,
+          state: 'running',
+          started_at: start.startedAt,
+          worked_at: start.startedAt,
+          rejects_path: start.rejectsPath,
+          receipts_path: start.receiptsPath,
+          tallies: JSON.stringify(noTallies()),
+          origin_run: start.origin?.run,
+          selection: start.origin?.selection,
+          backfill: start.backfill && backfillText(start.backfill),
+          backfill_folder: start.backfill?.in,
+          part: start.part,
+        })
+        .execute()
+    })
+    return begun(lease, noTallies())
+  },
+  async resume(lease, run, at, part) {
+    await write(async (writer, statements) => {
+      await assertHeld(statements, lease)
+      await assertKey(writer)
+      const state = advanceRun(run.state, 'resume')
+      await nameRun(writer, lease)
+      await writer
+        .updateTable('run')
+        .set({
+          state,
+          reason: null,
+          detail: null,
+          ended_at: null,
+          worked_at: at,
+          resumed_at: at,
+          ...(part === undefined ? {} : { part }),
+        })
+        .where('id', '=', run.id)
+        .execute()
+    })
+    return begun(lease, readTallies(run.tallies))
+  },
+  amend: (lease) => begun(lease),
+})
+
+function knownRuns({ db }: Exclusive): Pick<Runs, 'unfinished' | 'find' | 'list' | 'count'> {
   const filtered = (only: RunFilter) =>
     db
       .selectFrom('run')
@@ -40,55 +98,6 @@ export const runsOf = (
       .$if(only.export !== undefined, (query) => query.where(hasExport(only.export ?? '')))
       .$if(only.reason !== undefined, (query) => query.where(hasReason(only.reason ?? '')))
   return {
-    async start(lease, start) {
-      await write(async (writer, statements) => {
-        await assertHeld(statements, lease)
-        await assertKey(writer)
-        await nameRun(writer, lease)
-        await writer
-          .insertInto('run')
-          .values({
-            id: start.id,
-            job_id: start.jobId,
-            state: 'running',
-            started_at: start.startedAt,
-            worked_at: start.startedAt,
-            rejects_path: start.rejectsPath,
-            receipts_path: start.receiptsPath,
-            tallies: JSON.stringify(noTallies()),
-            origin_run: start.origin?.run,
-            selection: start.origin?.selection,
-            backfill: start.backfill && backfillText(start.backfill),
-            backfill_folder: start.backfill?.in,
-            part: start.part,
-          })
-          .execute()
-      })
-      return begun(lease, noTallies())
-    },
-    async resume(lease, run, at, part) {
-      await write(async (writer, statements) => {
-        await assertHeld(statements, lease)
-        await assertKey(writer)
-        const state = advanceRun(run.state, 'resume')
-        await nameRun(writer, lease)
-        await writer
-          .updateTable('run')
-          .set({
-            state,
-            reason: null,
-            detail: null,
-            ended_at: null,
-            worked_at: at,
-            resumed_at: at,
-            ...(part === undefined ? {} : { part }),
-          })
-          .where('id', '=', run.id)
-          .execute()
-      })
-      return begun(lease, readTallies(run.tallies))
-    },
-    amend: (lease) => begun(lease),
     unfinished: (jobId, kind) =>
       db
         .selectFrom('run')
@@ -119,83 +128,87 @@ export const runsOf = (
       const counted = filtered(only).select((eb) => eb.fn.countAll<number>().as('count'))
       return (await counted.executeTakeFirstOrThrow()).count
     },
-    async openMatters() {
-      const failed = await db.selectFrom('run').select('run.id').where(FAILED_STILL).execute()
-      const exports = await db
-        .selectFrom('run')
-        .innerJoin('export', 'export.run_id', 'run.id')
-        .select(['run.id', 'export.name', 'export.reason'])
-        .where(UNREAD_STILL)
-        .where(sql<boolean>`not ${FOLLOWED}`)
-        .orderBy('export.ordinal')
-        .execute()
-      const unarchived = await db
-        .selectFrom('run')
-        .innerJoin('export', 'export.run_id', 'run.id')
-        .select(['run.id', 'export.name', 'export.detail', 'export.remedy'])
-        .where(UNARCHIVED_STILL)
-        .where(sql<boolean>`not ${FOLLOWED}`)
-        .orderBy('export.ordinal')
-        .execute()
-      const left = await db
-        .selectFrom('exception')
-        .innerJoin('export', 'export.id', 'exception.export_row')
-        .innerJoin('run', 'run.id', 'export.run_id')
-        .select(['run.id', 'exception.state as outcome', 'exception.code', 'export.name'])
-        .select((eb) => [
-          eb.fn.countAll<number>().as('all'),
-          eb.fn.count<number>('exception.rule').as('records'),
-          eb.fn.min('exception.known_since').as('since'),
-        ])
-        .where(LEFT_STILL)
-        .groupBy(['run.id', 'exception.state', 'exception.code', 'export.name'])
-        .orderBy('all', 'desc')
-        .orderBy('exception.code')
-        .orderBy('export.name')
-        .execute()
-      const exportsOf = Map.groupBy(exports, ({ id }) => id)
-      const unarchivedOf = Map.groupBy(unarchived, ({ id }) => id)
-      const leftOf = Map.groupBy(left, ({ id }) => id)
-      const isFailed = new Set(failed.map(({ id }) => id))
-      const ids = new Set([...isFailed, ...exportsOf.keys(), ...unarchivedOf.keys(), ...leftOf.keys()])
-      return new Map(
-        [...ids].map((id) => [
-          id,
-          {
-            isFailed: isFailed.has(id),
-            exports: (exportsOf.get(id) ?? []).map(({ name, reason }) => ({ name, reason: reason ?? '' })),
-            unarchived: (unarchivedOf.get(id) ?? []).map(({ name, detail, remedy }) => ({
-              name,
-              message: detail ?? '',
-              remedy: remedy ?? '',
-            })),
-            left: (leftOf.get(id) ?? []).map(({ all, records, outcome, code, name, since }) => ({
-              outcome: outcomeOf(outcome),
-              code,
-              export: name,
-              rows: all - records,
-              records,
-              since,
-            })),
-          },
-        ]),
-      )
-    },
-    async openPeople() {
-      const found = await db
-        .selectFrom('exception')
-        .innerJoin('export', 'export.id', 'exception.export_row')
-        .innerJoin('run', 'run.id', 'export.run_id')
-        .innerJoin('job', 'job.id', 'run.job_id')
-        .select(['job.name as job', 'exception.state as outcome', 'exception.code'])
-        .select((eb) => eb.fn.count<number>('exception.person').distinct().as('people'))
-        .where(LEFT_STILL)
-        .groupBy(['job.name', 'exception.state', 'exception.code'])
-        .execute()
-      return found.map(({ outcome, ...one }) => ({ ...one, outcome: outcomeOf(outcome) }))
-    },
   }
 }
+
+/** Runs that need a person. */
+const openRuns = ({ db }: Exclusive): Pick<Runs, 'openMatters' | 'openPeople'> => ({
+  async openMatters() {
+    const failed = await db.selectFrom('run').select('run.id').where(FAILED_STILL).execute()
+    const exports = await db
+      .selectFrom('run')
+      .innerJoin('export', 'export.run_id', 'run.id')
+      .select(['run.id', 'export.name', 'export.reason'])
+      .where(UNREAD_STILL)
+      .where(sql<boolean>`not ${FOLLOWED}`)
+      .orderBy('export.ordinal')
+      .execute()
+    const unarchived = await db
+      .selectFrom('run')
+      .innerJoin('export', 'export.run_id', 'run.id')
+      .select(['run.id', 'export.name', 'export.detail', 'export.remedy'])
+      .where(UNARCHIVED_STILL)
+      .where(sql<boolean>`not ${FOLLOWED}`)
+      .orderBy('export.ordinal')
+      .execute()
+    const left = await db
+      .selectFrom('exception')
+      .innerJoin('export', 'export.id', 'exception.export_row')
+      .innerJoin('run', 'run.id', 'export.run_id')
+      .select(['run.id', 'exception.state as outcome', 'exception.code', 'export.name'])
+      .select((eb) => [
+        eb.fn.countAll<number>().as('all'),
+        eb.fn.count<number>('exception.rule').as('records'),
+        eb.fn.min('exception.known_since').as('since'),
+      ])
+      .where(LEFT_STILL)
+      .groupBy(['run.id', 'exception.state', 'exception.code', 'export.name'])
+      .orderBy('all', 'desc')
+      .orderBy('exception.code')
+      .orderBy('export.name')
+      .execute()
+    const exportsOf = Map.groupBy(exports, ({ id }) => id)
+    const unarchivedOf = Map.groupBy(unarchived, ({ id }) => id)
+    const leftOf = Map.groupBy(left, ({ id }) => id)
+    const isFailed = new Set(failed.map(({ id }) => id))
+    const ids = new Set([...isFailed, ...exportsOf.keys(), ...unarchivedOf.keys(), ...leftOf.keys()])
+    return new Map(
+      [...ids].map((id) => [
+        id,
+        {
+          isFailed: isFailed.has(id),
+          exports: (exportsOf.get(id) ?? []).map(({ name, reason }) => ({ name, reason: reason ?? '' })),
+          unarchived: (unarchivedOf.get(id) ?? []).map(({ name, detail, remedy }) => ({
+            name,
+            message: detail ?? '',
+            remedy: remedy ?? '',
+          })),
+          left: (leftOf.get(id) ?? []).map(({ all, records, outcome, code, name, since }) => ({
+            outcome: outcomeOf(outcome),
+            code,
+            export: name,
+            rows: all - records,
+            records,
+            since,
+          })),
+        },
+      ]),
+    )
+  },
+  async openPeople() {
+    const found = await db
+      .selectFrom('exception')
+      .innerJoin('export', 'export.id', 'exception.export_row')
+      .innerJoin('run', 'run.id', 'export.run_id')
+      .innerJoin('job', 'job.id', 'run.job_id')
+      .select(['job.name as job', 'exception.state as outcome', 'exception.code'])
+      .select((eb) => eb.fn.count<number>('exception.person').distinct().as('people'))
+      .where(LEFT_STILL)
+      .groupBy(['job.name', 'exception.state', 'exception.code'])
+      .execute()
+    return found.map(({ outcome, ...one }) => ({ ...one, outcome: outcomeOf(outcome) }))
+  },
+})
 
 const outcomeOf = (state: string): 'rejected' | 'in-doubt' => (state === 'in-doubt' ? 'in-doubt' : 'rejected')
 

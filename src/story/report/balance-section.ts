@@ -102,7 +102,7 @@ interface FlowLink {
   readonly value: number
 }
 
-export interface Flow {
+interface Flow {
   readonly nodes: readonly FlowNode[]
   readonly links: readonly FlowLink[]
 }

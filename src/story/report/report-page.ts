@@ -2,24 +2,54 @@
  * Report of a run as one self-contained page: a head with the run, its end and notes on its numbers, then sections. Pure; names, counts, codes and
  * digests, no health data.
  */
-import { allRecords } from '../../model/balance.ts'
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { lstat, readFile } from 'node:fs/promises'
+import { relative } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { scaleLinear } from 'd3-scale'
+import type { Reason } from '../../ledger/ledger.ts'
+import { wordsOf } from '../../ledger/runs.ts'
+import { allRecords, kindsShown, type RecordCounts } from '../../model/balance.ts'
+import { KIND_NAMES } from '../../model/record.ts'
+import { shipped } from '../../system/shipped.ts'
 import { counted, html, htmlPage, iso, n } from '../../system/shown-text.ts'
-import { leftByRun } from '../balance.ts'
+import { leftByRun, mostLeftFirst, notDelivered } from '../balance.ts'
 import { gatherDetails } from '../facts.ts'
 import { nextSteps, type Step } from '../next-steps.ts'
-import type { DetailedStory, RunSummary } from '../run-story.ts'
-import { because, ifAny, prunedNote } from '../words.ts'
-import { balanceSection } from './balance-section.ts'
-import { countOf, durationText, localText, OUTCOMES, PATTERNS, RECORD_OUTCOMES, utcText } from './figures.ts'
-import { filesSection, type OutputFile } from './files-section.ts'
-import { exportsSection, kindsSection } from './kinds-section.ts'
+import { DRIFT_SHOWN, largestFirst, type MergedReason, mergeReasons } from '../reasons.ts'
+import type { DetailedExport, DetailedStory, RunSummary } from '../run-story.ts'
 import {
-  type Explanations,
-  findingsSection,
-  nextSection,
-  readExplanations,
-  reasonsSection,
-} from './reasons-section.ts'
+  accountsWords,
+  because,
+  CORRECTED,
+  codeCountWords,
+  driftCounts,
+  ifAny,
+  knownWords,
+  leftBehindWords,
+  owedNote,
+  prunedNote,
+  unjudgedNote,
+} from '../words.ts'
+import { balanceSection } from './balance-section.ts'
+import {
+  countOf,
+  counts,
+  durationText,
+  foldedTable,
+  localText,
+  nameHtml,
+  OUTCOMES,
+  outcomeBox,
+  PATTERNS,
+  px,
+  RECORD_OUTCOMES,
+  type RecordOutcome,
+  table,
+  utcText,
+  words,
+} from './figures.ts'
 import { STYLE } from './style.ts'
 import { throughputSection } from './throughput-section.ts'
 
@@ -234,4 +264,399 @@ function runNotes({ summary, rowsInHand }: DetailedStory): string {
   return notes.length === 0
     ? ''
     : `<ul class="notes">${notes.map((note) => `<li>${note}</li>`).join('')}</ul>`
+}
+
+const SHOWN = 12
+
+/** @param outputs undefined if not read */
+function filesSection(
+  { exports, summary }: DetailedStory,
+  outputs: readonly OutputFile[] | undefined,
+): string {
+  const came = foldedTable(
+    {
+      label: 'Exports with their digests',
+      columns: [...words('export'), ...counts('bytes'), ...words('SHA-256')],
+      lines: exports.map(({ name, bytes, sha256 }) => [nameHtml(name), n(bytes), digest(sha256)]),
+      kind: 'stacked files',
+    },
+    SHOWN,
+    'more exports',
+  )
+  return `<section id="files">
+<h2>Files and digests</h2>
+${exports.length === 0 ? '<p class="none">No export was read.</p>' : `${came}\n${mappings(exports)}`}
+${writtenFiles(summary, outputs)}
+</section>`
+}
+
+/** Mappings, once each for any number of exports. Joined tables belong to a mapping, so that it may have several digests. */
+function mappings(exports: DetailedStory['exports']): string {
+  const same = [...Map.groupBy(exports, ({ mappingDigest }) => mappingDigest).values()]
+  return foldedTable(
+    {
+      label: 'Mappings with their digests',
+      columns: words('mapping', 'read', 'SHA-256'),
+      lines: same.flatMap((all) => {
+        const [first] = all
+        if (first === undefined) return []
+        const { mapping = 'its name was pruned', mappingDigest } = first
+        const read =
+          all.length === 1 && same.length > 1 ? nameHtml(first.name) : counted(all.length, 'export')
+        return [[html(mapping), read, digest(mappingDigest)]]
+      }),
+      kind: 'stacked files',
+    },
+    SHOWN,
+    'more mappings',
+  )
+}
+
+function writtenFiles({ pruned, files }: RunSummary, outputs: readonly OutputFile[] | undefined): string {
+  if (pruned !== undefined) return '<p class="none">Receipts and rejects are gone: the run was pruned.</p>'
+  if (files.rejects === undefined && files.receipts === undefined)
+    return '<p class="none">The run has written neither rejects nor receipts.</p>'
+  if (outputs === undefined) return ''
+  const note =
+    files.rejects === undefined
+      ? ''
+      : '<p class="note">Rejects are rows as they came, health data: keep them where they are.</p>\n'
+  return `${note}${foldedTable(
+    {
+      label: 'Rejects and receipts with their digests',
+      columns: [...words('written, in the home'), ...counts('bytes'), ...words('mode', 'SHA-256')],
+      lines: outputs.map(({ path, found }) => [
+        nameHtml(path),
+        ...(found === undefined
+          ? ['', '', '<strong>missing</strong>']
+          : [
+              n(found.bytes),
+              `<code>${found.mode.toString(8).padStart(4, '0')}</code>`,
+              digest(found.sha256),
+            ]),
+      ]),
+      kind: 'stacked files',
+    },
+    SHOWN,
+    'more files',
+  )}`
+}
+
+const digest = (sha256: string): string => `<code>${html(sha256)}</code>`
+
+interface OutputFile {
+  readonly what: 'rejects' | 'receipts'
+  /** Relative to the home. */
+  readonly path: string
+  /** Undefined for a missing file. */
+  readonly found?: { readonly bytes: number; readonly mode: number; readonly sha256: string }
+}
+
+/** @param home folder of the installation */
+export async function measureOutputFiles(
+  home: string,
+  { exports, files }: Pick<RunSummary, 'exports' | 'files'>,
+): Promise<OutputFile[]> {
+  const named = [
+    ...exports.flatMap(({ rejects }) => (rejects === undefined ? [] : [['rejects', rejects] as const])),
+    ...(files.receipts === undefined ? [] : [['receipts', files.receipts] as const]),
+  ]
+  const measured: OutputFile[] = []
+  for (const [what, path] of named) {
+    const found = await measure(path).catch(() => undefined)
+    measured.push({ what, path: relative(home, path), ...(found === undefined ? {} : { found }) })
+  }
+  return measured
+}
+
+async function measure(path: string): Promise<OutputFile['found']> {
+  const { size, mode } = await lstat(path)
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash)
+  return { bytes: size, mode: mode & 0o777, sha256: hash.digest('hex') }
+}
+
+/** Width of a bar in pixels; each part has at least `NARROWEST`. */
+const BAR_WIDTH = 180
+const NARROWEST = 2
+
+function kindsSection({ summary }: DetailedStory): string {
+  const { records } = summary
+  const hasRecords = allRecords({ records }).made > 0
+  const line = (name: string, of: RecordCounts): string[] => [
+    name,
+    n(of.made),
+    shareBar(of),
+    ...RECORD_OUTCOMES.map((outcome) => n(countOf(of, outcome))),
+  ]
+  const columns = [
+    ...[...words('records'), ...counts('made'), ...words('shares')],
+    ...counts(...RECORD_OUTCOMES.map((outcome) => `${OUTCOMES[outcome].mark} ${OUTCOMES[outcome].name}`)),
+  ]
+  return `<section id="kinds">
+<h2>Outcomes by kind</h2>
+${
+  hasRecords
+    ? table({
+        label: 'Outcomes by kind of record',
+        columns,
+        lines: kindsShown(summary).map((kind) => line(KIND_NAMES[kind], records[kind])),
+        total: line('all', allRecords({ records })),
+        kind: 'kinds',
+      })
+    : '<p class="none">No record was made.</p>'
+}
+${beside(summary)}
+</section>`
+}
+
+/** Start and width of each outcome's part of a bar; the parts fill the bar. */
+export function sharesOf(
+  counts: RecordCounts,
+  width: number,
+): { readonly outcome: RecordOutcome; readonly x: number; readonly width: number }[] {
+  const there = RECORD_OUTCOMES.filter((outcome) => countOf(counts, outcome) > 0)
+  const total = there.reduce((sum, outcome) => sum + countOf(counts, outcome), 0)
+  const scale = scaleLinear([0, total], [0, width - there.length * NARROWEST])
+  let x = 0
+  return there.map((outcome) => {
+    const part = { outcome, x, width: NARROWEST + scale(countOf(counts, outcome)) }
+    x += part.width
+    return part
+  })
+}
+
+function shareBar(counts: RecordCounts): string {
+  const parts = sharesOf(counts, BAR_WIDTH).map(({ outcome, x, width }) =>
+    outcomeBox(outcome, `x="${px(x)}" width="${px(width)}" height="12"`),
+  )
+  return `<svg class="bar" viewBox="0 0 ${BAR_WIDTH} 12" width="${BAR_WIDTH}" height="12" aria-hidden="true">${parts.join('')}</svg>`
+}
+
+/** Counts of the run as a whole, if any. */
+function beside({ rows, leftOut, accounts, primaryCare, careTeams, requests }: RunSummary): string {
+  const facts: [string, string][] = [['accounts', accountsWords(accounts)]]
+  const { marked, unmarked } = primaryCare
+  if (marked + unmarked > 0)
+    facts.push(['primary care physicians', `${n(marked)} marked, ${n(unmarked)} unmarked`])
+  if (careTeams.replaced > 0)
+    facts.push(['care teams with an older entry', `${n(careTeams.replaced)} replaced`])
+  if (careTeams.removed > 0) facts.push(['care teams no longer listed', `${n(careTeams.removed)} deleted`])
+  for (const kept of unjudgedNote({ careTeams })) facts.push(['kept', kept])
+  for (const owed of owedNote({ primaryCare, careTeams })) facts.push(['owed at the gateway', owed])
+  if (leftOut.length > 0) facts.push(['left out by the mapping', html(codeCountWords(leftOut))])
+  if (rows.corrected > 0) facts.push(['corrections', `${counted(rows.corrected, 'row')} ${CORRECTED}`])
+  facts.push([
+    'requests',
+    `${n(requests.sent)} sent, ${n(requests.retried)} of them retries; ${counted(requests.readBack, 'read')} of profiles`,
+  ])
+  return `<dl class="facts">${facts.map(([name, text]) => `<dt>${name}</dt><dd>${text}</dd>`).join('')}</dl>`
+}
+
+const READINGS: Readonly<Record<DetailedExport['reading'], string>> = {
+  whole: '',
+  selected: 'rows left behind',
+  rejects: 'a corrected rejects file',
+}
+
+function exportsSection({ exports }: DetailedStory): string {
+  if (exports.length === 0) return ''
+  const order = mostLeftFirst(exports)
+  const many = exports.length > SHOWN ? ', most left behind first' : ''
+  return `<section id="exports">
+<h2>Exports${many === '' ? '' : ` <span>${n(exports.length)}${many}</span>`}</h2>
+${foldedTable(
+  {
+    label: 'Exports and the outcomes of their rows',
+    columns: [
+      ...words('export'),
+      ...counts('rows', 'mapped', 'skipped', 'rejected', 'records', 'not delivered'),
+      ...words('state'),
+    ],
+    lines: order.map(lineOf),
+    kind: 'exports',
+  },
+  SHOWN,
+  'more exports',
+)}
+</section>`
+}
+
+function lineOf({ name, counts, state, error, reading }: DetailedExport): string[] {
+  const { read, mapped, skipped, rejected } = counts.rows
+  const how = READINGS[reading]
+  return [
+    `${nameHtml(name)}${how === '' ? '' : ` <span class="soft">${how}</span>`}`,
+    ...[read, mapped, skipped, rejected, allRecords(counts).made, notDelivered(counts)].map(n),
+    error === undefined ? html(state) : `<strong>${html(state)}</strong> <code>${html(error)}</code>`,
+  ]
+}
+
+const REASONS_SHOWN = 20
+const NAMED = 4
+
+/**
+ * Reasons for rows and records left behind, most frequent first. A reason of many rules or exports is one line. Meanings and remedies come from
+ * docs/reasons.md, which is part of the program. Below: warnings, differences from earlier deliveries, and next steps.
+ */
+function reasonsSection({ summary, reasons }: DetailedStory, explanations: Explanations): string {
+  if (reasons.length === 0 && summary.pruned === undefined) return ''
+  return `<section id="reasons">
+<h2>Reasons for rows and records left behind</h2>
+${leftBehindWords(summary)
+  .map((words) => `<p>New: ${html(words)}.</p>\n`)
+  .join('')}${
+  reasons.length === 0
+    ? '<p class="none">Reasons are gone: the detail of the run was pruned.</p>'
+    : `${reasonsTable(reasons, explanations)}
+${meanings(summary, new Set(reasons.map(({ code }) => code)), explanations)}
+<p class="note">All codes: <code>docs/reasons.md</code>, which comes with the program.</p>`
+}
+</section>`
+}
+
+/** Meanings of the codes in the table. */
+function meanings(summary: RunSummary, codes: ReadonlySet<string>, explanations: Explanations): string {
+  const found = [...codes].flatMap((code) => {
+    const explanation = explanations.get(code)
+    return explanation === undefined ? [] : [{ code, ...explanation }]
+  })
+  if (found.length === 0) return ''
+  const one = ({ code, means, remedy }: (typeof found)[number]): string =>
+    `<dt id="reason-${html(code)}"><code>${html(code)}</code></dt>
+<dd>${explained(means, summary)}${remedy === '' ? '' : `<br><span class="soft">What to do:</span> ${explained(remedy, summary)}`}</dd>`
+  return `<h3>Meanings and remedies</h3>
+<dl class="meanings">
+${found.map(one).join('\n')}
+</dl>`
+}
+
+function reasonsTable(reasons: readonly Reason[], explanations: Explanations): string {
+  const merged = mergeReasons(reasons)
+  const most = merged[0]?.count ?? 0
+  return foldedTable(
+    {
+      label: 'Reasons, most frequent first',
+      columns: [...counts('count'), ...words('share', 'reason', 'where')],
+      lines: merged.map((reason) => reasonLine(reason, most, explanations)),
+      kind: 'stacked reasons',
+    },
+    REASONS_SHOWN,
+    'more reasons',
+  )
+}
+
+function reasonLine(
+  { outcome, stage, code, field, message, count, settled, rules, exports, ...known }: MergedReason,
+  most: number,
+  explanations: Explanations,
+): string[] {
+  const face = Object.entries(OUTCOMES).find(([name]) => name === outcome)?.[1]
+  const facts = [
+    face === undefined ? outcome : `${face.mark} ${face.name}`,
+    stage,
+    ...knownWords(known),
+    ...(settled === 0 ? [] : [`${n(settled)} settled since by later runs`]),
+  ]
+  return [
+    n(count),
+    `<svg class="share ${html(outcome)}" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect width="${Math.max(2, (100 * count) / most).toFixed(2)}" height="1"/></svg>`,
+    `${explanations.has(code) ? `<a href="#reason-${html(code)}"><code>${html(code)}</code></a>` : `<code>${html(code)}</code>`} <span class="outcome">${html(facts.join(', '))}</span><br>${html(wordsOf({ field, message }))}`,
+    `${names(
+      rules.map((rule) => html(rule ?? 'the row as a whole')),
+      'rules',
+    )}<br><span class="soft name">${names(exports.map(nameHtml), 'exports')}</span>`,
+  ]
+}
+
+/** @param all as HTML */
+const names = (all: readonly string[], what: string): string =>
+  all.length > NAMED
+    ? `${all.slice(0, NAMED - 1).join(', ')} and ${n(all.length - NAMED + 1)} more ${what}`
+    : all.join(', ')
+
+/** Explanation in Markdown: words, and code between backquotes. */
+interface Explanation {
+  readonly means: string
+  /** Empty for nothing to do. */
+  readonly remedy: string
+}
+
+/** Explanations by code. */
+type Explanations = ReadonlyMap<string, Explanation>
+
+/** Empty for a program without the page: the report then names only the page. */
+export const readExplanations = async (): Promise<Explanations> =>
+  explanationsOf(await readFile(shipped('docs/reasons.md'), 'utf8').catch(() => ''))
+
+/** @param page Markdown: rows of tables with a code, or several codes of one meaning, in the first cell */
+function explanationsOf(page: string): Explanations {
+  const rows = [...page.matchAll(/^\| ((?:`[a-z-]+`(?:, )?)+) \| (.*) \|$/gm)]
+  return new Map(
+    rows.flatMap(([, codes = '', cells = '']) => {
+      const [means = '', remedy = ''] = cells.split(' | ').map((cell) => cell.replace(/^\* /, ''))
+      return [...codes.matchAll(/`([^`]+)`/g)].map(([, code = '']) => [code, { means, remedy }] as const)
+    }),
+  )
+}
+
+/** Explanation as HTML. Links become plain words, as the page travels alone. @param run replaces RUN in commands */
+const explained = (markdown: string, { job, run }: { readonly job: string; readonly run: string }) =>
+  html(markdown.replaceAll(/\[([^\]]+)\]\([^)]*\)/g, '$1')).replaceAll(
+    /`([^`]+)`/g,
+    (_, code: string) => `<code>${code.replace(/\bRUN\b/, html(run)).replace(/\bJOB\b/, html(job))}</code>`,
+  )
+
+const EXAMPLES_SHOWN = 12
+
+function findingsSection({ summary: { warnings, drift } }: DetailedStory): string {
+  if (warnings.length + drift.length === 0) return ''
+  return `<section id="findings">
+<h2>Warnings and drift</h2>
+${
+  warnings.length === 0
+    ? ''
+    : foldedTable(
+        {
+          label: 'Warnings, most frequent first',
+          columns: [...counts('count'), ...words('warning')],
+          lines: warnings.map(({ code, count }) => [n(count), `<code>${html(code)}</code>`]),
+          kind: 'short',
+        },
+        EXAMPLES_SHOWN,
+        'more warnings',
+      )
+}
+${
+  drift.length === 0
+    ? ''
+    : `${drift.length > DRIFT_SHOWN ? `<p>${driftCounts(drift)}. The largest first.</p>\n` : ''}${foldedTable(
+        {
+          label: 'How exports differ from earlier deliveries',
+          columns: words('export', 'drift', 'what', 'differs'),
+          lines: largestFirst(drift).map(({ export: name, level, measure, message }) => [
+            nameHtml(name),
+            ...[level, measure, message].map(html),
+          ]),
+          kind: 'stacked drift',
+        },
+        DRIFT_SHOWN,
+        'more differences',
+      )}`
+}
+</section>`
+}
+
+export function nextSection(steps: readonly Step[]): string {
+  if (steps.length === 0) return ''
+  const shown = steps.map(({ say, commands }) =>
+    [
+      `<p>${html(say)}</p>`,
+      ...(commands.length === 0 ? [] : [`<pre>${commands.map(html).join('\n')}</pre>`]),
+    ].join('\n'),
+  )
+  return `<section id="next" class="steps">
+<h2>Next steps</h2>
+${shown.join('\n')}
+</section>`
 }

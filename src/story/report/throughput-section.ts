@@ -1,9 +1,9 @@
 /** Throughput over working time: records a second, by outcome. Pauses are cut out and named. */
 import { scaleLinear } from 'd3-scale'
 import { stack } from 'd3-shape'
+import type { RecordCounts } from '../../model/balance.ts'
 import { counted, n } from '../../system/shown-text.ts'
-import type { DetailedStory } from '../run-story.ts'
-import { type Bin, type Throughput, throughputOf } from '../throughput.ts'
+import type { DetailedStory, WorkSpan } from '../run-story.ts'
 import {
   countOf,
   counts,
@@ -170,4 +170,57 @@ function throughputTable({ bins, pauses }: Throughput): string {
     lines,
     kind: 'short',
   })}${cutOut}`
+}
+
+/** Shortest pause to show: a batch that waits its turn takes as long. */
+const SHORTEST_PAUSE_MS = 1_000
+
+/** A part of the working time, and the work in it. */
+interface Bin {
+  /** Working time before the bin, in milliseconds; `length` is the length of the bin. */
+  readonly at: number
+  readonly length: number
+  readonly rows: number
+  readonly records: RecordCounts
+}
+
+interface Throughput {
+  readonly worked: number
+  readonly bins: readonly Bin[]
+  /** Pauses by working time, in milliseconds, and their lengths. */
+  readonly pauses: readonly { readonly at: number; readonly length: number }[]
+}
+
+/**
+ * Distributes work over time: the rows and records of a span count as spread evenly over it.
+ * @param spans in their order, each from the end of the one before
+ * @param worked working time of the whole run: unsettled work takes time, too
+ */
+export function throughputOf(spans: readonly WorkSpan[], worked: number, binCount: number): Throughput {
+  const length = worked / binCount
+  const bins = Array.from({ length: worked > 0 ? binCount : 0 }, (_, index) => {
+    const records = { made: 0, accepted: 0, rejected: 0, unchanged: 0, inDoubt: 0, pending: 0 }
+    const bin = { at: index * length, length, rows: 0, records }
+    for (const span of spans) {
+      const share = shareWithin(span, index, length, binCount)
+      if (share === 0) continue
+      bin.rows += span.rows * share
+      for (const key of Object.keys(records) as (keyof RecordCounts)[])
+        records[key] += span.records[key] * share
+    }
+    return bin
+  })
+  const pauses = spans
+    .filter(({ paused }) => paused >= SHORTEST_PAUSE_MS)
+    .map(({ from, paused }) => ({ at: from, length: paused }))
+  return { worked, bins, pauses }
+}
+
+/** Share of a span within a bin: 0 to 1, and 1 over all bins. A span without length belongs to the bin around it. */
+function shareWithin({ from, to }: WorkSpan, index: number, length: number, binCount: number): number {
+  if (to === from) return Math.min(binCount - 1, Math.floor(to / length)) === index ? 1 : 0
+  const start = index * length
+  // The last bin reaches to the end, despite rounding.
+  const end = index === binCount - 1 ? Number.POSITIVE_INFINITY : start + length
+  return Math.max(0, Math.min(to, end) - Math.max(from, start)) / (to - from)
 }

@@ -4,12 +4,13 @@ import { allRecords, byKind } from '../../../src/model/balance.ts'
 import {
   balanceFlow,
   balancePicture,
-  type Flow,
   recordFlow,
   rowFlow,
   THINNEST,
 } from '../../../src/story/report/balance-section.ts'
 import { kinds, made, rows } from './sample-facts.ts'
+
+type Flow = Parameters<typeof balancePicture>[0]
 
 const NIGHT = {
   rows: rows(5373, 115, 22),

@@ -2,9 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { mergeReasons } from '../../../src/story/reasons.ts'
 import { REMEDIES } from '../../../src/story/remedies.ts'
 import { durationText, foldedTable, localText, nameHtml, utcText } from '../../../src/story/report/figures.ts'
-import { sharesOf } from '../../../src/story/report/kinds-section.ts'
-import { nextSection, readExplanations } from '../../../src/story/report/reasons-section.ts'
-import { isReportOf, reportPage, verdictOf } from '../../../src/story/report/report-page.ts'
+import {
+  isReportOf,
+  nextSection,
+  readExplanations,
+  reportPage,
+  sharesOf,
+  verdictOf,
+} from '../../../src/story/report/report-page.ts'
 import { exportWith, factsWith, kinds, made, RUN, rows, summaryWith, workOf } from './sample-facts.ts'
 import { CONTEXT, REPORTS, reason } from './sample-reports.ts'
 import { misnested } from './well-formed.ts'

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { throughputPicture } from '../../../src/story/report/throughput-section.ts'
-import { throughputOf } from '../../../src/story/throughput.ts'
+import { throughputOf, throughputPicture } from '../../../src/story/report/throughput-section.ts'
 import { made } from './sample-facts.ts'
 
 /** What a character of the axis takes at most. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { throughputOf } from '../../../src/story/report/throughput-section.ts'
 import type { WorkSpan } from '../../../src/story/run-story.ts'
-import { throughputOf } from '../../../src/story/throughput.ts'
 import { made } from './sample-facts.ts'
 
 const span = (from: number, to: number, accepted: number, paused = 0): WorkSpan => ({

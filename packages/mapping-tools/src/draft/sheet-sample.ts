@@ -4,8 +4,10 @@ import { isPacked } from '../../../../src/extract/xlsx-package.ts'
 import { WaybillError } from '../../../../src/model/errors.ts'
 import {
   attempt,
+  belowHeader,
   cellsOf,
   faultNotes,
+  headerBehindTitles,
   type OpenedSample,
   openSample,
   readSample,
@@ -13,7 +15,6 @@ import {
   type SampleTable,
   tableOf,
 } from './read-sample.ts'
-import { belowHeader, headerBehindTitles } from './sample-layout.ts'
 import type { Vocabulary } from './vocabulary.ts'
 import type { ReadBlock } from './write-draft.ts'
 

@@ -6,12 +6,11 @@ import { corpusPath } from '../../../../test/corpus/corpus-file.ts'
 import { NEEDS_CORPUS } from '../../../../test/needed.ts'
 import { temporaryFolder } from '../../../../test/temporary-folder.ts'
 import { load } from '../../../../test/transform/mapping-under-test.ts'
-import { parseCases } from '../../src/cases.ts'
 import { draftCases } from '../../src/draft/draft-cases.ts'
 import { draftSample } from '../../src/draft/draft-sample.ts'
 import { readSample } from '../../src/draft/read-sample.ts'
 import { draftText } from '../../src/draft/write-draft.ts'
-import { runCases, textReader } from '../../src/run-cases.ts'
+import { parseCases, runCases, textReader } from '../../src/run-cases.ts'
 import { draftedJson, vocabulary } from './drafting.ts'
 
 const NOW = Date.parse('2026-11-01T00:00:00Z')

@@ -36,6 +36,7 @@ const weight = (value: string): Entry => entryOf(biometric, { person: 'ann', key
 interface RunFacts {
   readonly origin?: RunStages['origin']
   readonly isBackfill?: boolean
+  readonly held?: 'look' | 'hold'
 }
 
 /** What a chunk came to; its rows are in balance. */
@@ -47,8 +48,8 @@ interface Settled {
   readonly listsTeams?: boolean
 }
 
-async function openRun({ origin, isBackfill = false }: RunFacts = {}) {
-  const { context, ledger, runLedger, exportRow, clock } = await startLoading({ held: 'look' })
+async function openRun({ origin, isBackfill = false, held = 'look' }: RunFacts = {}) {
+  const { context, ledger, runLedger, exportRow, clock } = await startLoading({ held })
   const home = await temporaryFolder()
   const append = (name: string) => openAppended(home, join(home, name), 0, runLedger.assertHeld)
   const stages: RunStages = {
@@ -168,7 +169,13 @@ test('of twins the fate of the first decides on a doubt', async () => {
 const pulse = (value: string): Entry =>
   entryOf(biometric, { person: 'ann', key: 'ann|monday', value, rule: 'heart-rate', code: '8867-4' })
 
-test.each<[string, 'later' | 'earlier', readonly Entry[], readonly Entry[], boolean]>([
+const TAKEN: readonly (readonly [
+  string,
+  'later' | 'earlier',
+  readonly Entry[],
+  readonly Entry[],
+  boolean,
+])[] = [
   ['alone', 'later', [weight('61')], [weight('61')], true],
   ['as the last word on its place', 'later', [weight('61')], [weight('62'), weight('61')], true],
   ['before another word on its place', 'later', [weight('61')], [weight('61'), weight('62')], false],
@@ -176,9 +183,11 @@ test.each<[string, 'later' | 'earlier', readonly Entry[], readonly Entry[], bool
   ['beside a doubt on its place', 'later', [weight('61'), weight('63')], [weight('61')], false],
   ['beside a doubt of another rule', 'later', [weight('61'), pulse('63')], [weight('61')], true],
   ['by the same export', 'earlier', [weight('61')], [weight('61'), weight('62')], true],
-])(
+]
+
+test.each(TAKEN.flatMap((one) => [[...one, ACCEPTED, 'deliver'] as const, [...one, FOUND, 'find'] as const]))(
   'a record in doubt that the gateway takes from an earlier export: %s',
-  async (_what, doubtOf, inDoubt, taken, isSettled) => {
+  async (_what, doubtOf, inDoubt, taken, isSettled, fate, event) => {
     const { earlier, later, settle, events } = await openRun()
     await settle(
       doubtOf === 'later' ? later : earlier,
@@ -186,9 +195,9 @@ test.each<[string, 'later' | 'earlier', readonly Entry[], readonly Entry[], bool
     )
     await settle(
       earlier,
-      taken.map((entry) => [entry, ACCEPTED]),
+      taken.map((entry) => [entry, fate]),
     )
-    expect((await events())[0]).toBe(isSettled ? 'deliver' : undefined)
+    expect((await events())[0]).toBe(isSettled ? event : undefined)
   },
 )
 
@@ -372,3 +381,74 @@ test('left behind are rejected rows, records and marks, with the ids of records 
     [5, 6, 'pcp', 'warning', 'primary-care', 'mark-refused', null, team.transactionId],
   ])
 })
+
+test('a refused word on its place does not keep a doubt of a later export open', async () => {
+  const { earlier, later, settle, events } = await openRun()
+  await settle(later, [[weight('61'), IN_DOUBT]])
+  await settle(earlier, [
+    [weight('61'), ACCEPTED],
+    [weight('62'), { outcome: 'rejected', batchId: null, reason: REASON }],
+  ])
+  expect((await events())[0]).toBe('deliver')
+})
+
+test.each<[string, 'hold' | 'look', boolean, string | undefined]>([
+  ['is looked for', 'look', false, 'deliver'],
+  ['is held, and asked about', 'hold', true, 'deliver'],
+  ['is held', 'hold', false, undefined],
+])('a record in doubt that %s', async (_what, held, isAsked, event) => {
+  const { earlier, later, settle, settleRows, events } = await openRun({ held })
+  await settle(earlier, [[weight('61'), IN_DOUBT]])
+  const entry = weight('61')
+  const { source, outcome } = { source: entry.row.source, outcome: entry.row }
+  const asked = new Set(isAsked ? [entry.content] : [])
+  await settleRows(later, {
+    rows: [{ source, outcome }],
+    outcomes: [outcomeOf(entry, ACCEPTED)],
+    more: { learned: { delivered: [], ended: new Map(), asked } },
+  })
+  expect((await events())[0]).toBe(event)
+})
+
+test.each<[string, Reading, RunFacts & { readonly arrival?: number }, boolean]>([
+  ['the newest export', 'whole', {}, true],
+  ['an export that came before', 'whole', { arrival: 1 }, false],
+  ['a backfill', 'whole', { isBackfill: true }, false],
+  ['a rejects file', 'rejects', {}, false],
+])(
+  'new names of %s are counted, and kept if no newer name may be known',
+  async (_what, reading, facts, isKept) => {
+    const { ledger, stages, begin, settleRows } = await openRun(facts)
+    const { gatewayName } = stages.load.accounts
+    const [person, other] = ['ann', 'ben'].map((reference) =>
+      IDENTITY.account({ reference, type: 'partnerAccountId' }),
+    ) as [string, string]
+    const known = { accountId: null, isNew: false, sentBefore: null, named: 7 }
+    const both = [person, other].map((reference) => ({ ...known, reference }))
+    await stages.runLedger.saveAccounts(gatewayName, both, 0)
+    const [first, second] = [rowOf(1), rowOf(2)]
+    const names = new Map([
+      [person, { named: 8, changedAt: second }],
+      [other, { named: 9, changedAt: first }],
+      ['nobody', { named: 5, changedAt: undefined }],
+    ])
+    const rows = [first, second].map((outcome) => ({ source: outcome.source, outcome }))
+    const of = await begin(reading)
+    const counts = await settleRows(of, { rows, more: { names }, arrival: facts.arrival ?? of })
+    expect(counts.warnings['name-changed']).toBe(2)
+    const now = await ledger.people.accounts(gatewayName, [person, other])
+    expect([person, other].map((one) => now.get(one)?.named)).toEqual(isKept ? [8, 9] : [7, 7])
+    expect((await settleRows(of, { rows, more: {} })).warnings).toEqual({})
+  },
+)
+
+test.each([true, false])(
+  'people of an export that lists care teams, or does not, are noted: %s',
+  async (listsTeams) => {
+    const { ledger, stages, earlier, settleRows } = await openRun()
+    await settleRows(earlier, { ...chunkOf([[1, undefined, 'fine']]), listsTeams })
+    const person = IDENTITY.account({ reference: 'ann', type: 'partnerAccountId' })
+    const { jobId } = stages.runLedger.lease
+    expect([...(await ledger.careTeams.listed(jobId, [person])).keys()]).toEqual(listsTeams ? [person] : [])
+  },
+)

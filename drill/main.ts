@@ -1,5 +1,5 @@
 /**
- * The drill: `node drill/main.ts [--rounds N] [--seed S] [--seconds T] [--round N,…] [--only KIND]` (docs/drill.md). Real processes of Waybill are
+ * The drill: `node drill/main.ts [--rounds N] [--seed S] [--seconds T] [--round N,…] [--only KIND] [--workers N]` (docs/drill.md). Real processes of Waybill are
  * killed over and over against a reference gateway that fails, and in the end what it holds is compared with what must be there.
  * Exit code 1 where anything was lost, doubled, altered or not accounted for.
  */
@@ -11,6 +11,7 @@ import pLimit from 'p-limit'
 import { z } from 'zod'
 import { isBackfillRound } from './backfill-plan.ts'
 import { bundle } from './bundle.ts'
+import { openDatabase } from './database.ts'
 import { FAULT_KINDS } from './draw-faults.ts'
 import { KILL_POINTS, type KillPoint } from './kill-points.ts'
 import { isOtherJobsRound } from './other-jobs.ts'
@@ -19,6 +20,7 @@ import { WATCHED } from './processes.ts'
 import { type RoundEnd, runRound } from './round.ts'
 import { THEMES, themeOf } from './round-plan.ts'
 import { WRONGS } from './verdict.ts'
+import { workersAct } from './workers-round.ts'
 
 const Options = z.strictObject({
   rounds: z.coerce.number().int().min(1).default(500),
@@ -36,6 +38,8 @@ const Options = z.strictObject({
     .string()
     .pipe(z.enum([...THEMES, 'backfill', 'other-jobs']))
     .optional(),
+  /** Rounds with so many workers over one ledger in PostgreSQL. */
+  workers: z.coerce.number().int().min(1).optional(),
 })
 export type DrillOptions = z.input<typeof Options>
 
@@ -55,10 +59,12 @@ export interface DrillEnd {
 
 /** A round waits for most of its time: for answers that hang, and for what is held. */
 const ROUNDS_AT_ONCE = 10
+/** Each with its workers. */
+const WORKERS_ROUNDS_AT_ONCE = 3
 
 /** @param say told of each round that failed */
 export async function drill(options: DrillOptions, say: (text: string) => void): Promise<DrillEnd> {
-  const { rounds, seed, seconds, round, only } = Options.parse(options)
+  const { rounds, seed, seconds, round, only, workers } = Options.parse(options)
   const root = await mkdtemp(join(tmpdir(), 'waybill-drill-'))
   const mappings = join(root, 'mappings')
   await cp(join(import.meta.dirname, 'mappings'), mappings, { recursive: true })
@@ -66,13 +72,29 @@ export async function drill(options: DrillOptions, say: (text: string) => void):
   const { folder: bundled, program } = await bundle(WATCHED)
   const endsAt = performance.now() + seconds * 1000
   const numbers = round ?? numbersOf(rounds, only)
-  const ends = await pLimit(ROUNDS_AT_ONCE).map(numbers, async (number) => {
+  const database = workers === undefined ? undefined : await openDatabase()
+  const withWorkers = async (number: number, folder: string): Promise<RoundEnd> =>
+    runRound(seed, number, folder, mappings, program, {
+      act: workersAct(seed, number, workers ?? 0),
+      environment: {
+        WAYBILL_LEDGER: (await database?.schema(`round_${number}`)) ?? '',
+        WAYBILL_RUN_BY: 'workers',
+      },
+    })
+  const atOnce = workers === undefined ? ROUNDS_AT_ONCE : WORKERS_ROUNDS_AT_ONCE
+  const ends = await pLimit(atOnce).map(numbers, async (number) => {
     if (performance.now() > endsAt) return undefined
+    const folder = join(root, `round-${number}`)
     const play = isOtherJobsRound(number) ? runOtherJobs : runRound
-    const end = await play(seed, number, join(root, `round-${number}`), mappings, program)
+    const end =
+      workers === undefined
+        ? await play(seed, number, folder, mappings, program)
+        : await withWorkers(number, folder)
     if (end.faults.length > 0) say(failureText(seed, end))
     return end
   })
+  if (database !== undefined) say(`The database was stopped ${database.stops()} times.\n`)
+  await database?.close()
   await rm(bundled, { recursive: true })
   const folders = await readdir(root)
   if (folders.every((name) => name === 'mappings')) await rm(root, { recursive: true })
@@ -164,6 +186,7 @@ if (import.meta.main) {
       seconds: { type: 'string' },
       round: { type: 'string' },
       only: { type: 'string' },
+      workers: { type: 'string' },
     },
   })
   const end = await drill(values, (text) => process.stdout.write(text))
@@ -171,7 +194,7 @@ if (import.meta.main) {
   const missing = [...end.faults, ...end.kills, ...Object.entries(end.backfills)]
     .filter(([, times]) => times === 0)
     .map(([name]) => name)
-  const incomplete = end.rounds >= ROUNDS_FOR_ALL && missing.length > 0
+  const incomplete = values.workers === undefined && end.rounds >= ROUNDS_FOR_ALL && missing.length > 0
   if (incomplete) process.stdout.write(`Never came about: ${missing.join(', ')}\n`)
   if (end.failed.length > 0 || incomplete) process.exitCode = 1
 }

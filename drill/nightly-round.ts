@@ -176,10 +176,10 @@ async function untilDone(
   throw new Error(`after ${MOST_PROCESSES} processes the job is not done`)
 }
 
-const isDone = ({ code, out }: Ended): boolean => DONE.has(code) && out !== ''
+export const isDone = ({ code, out }: Ended): boolean => DONE.has(code) && out !== ''
 
 /** There was nothing left that could be taken up. */
-const NOTHING_LEFT = /"(nothing-left|exports-none)"/
+export const NOTHING_LEFT = /"(nothing-left|exports-none)"/
 
 async function settle(scene: Scene, by: 'reconcile' | 'rerun'): Promise<void> {
   for (const { run, records } of (await runsOf(scene)).toReversed()) {

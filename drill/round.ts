@@ -47,6 +47,13 @@ export interface RoundEnd extends Verdict {
   readonly struck: Struck
 }
 
+/** What a round has beside its number. */
+interface RoundParts {
+  /** Default: of the number. */
+  readonly act?: Act
+  readonly environment?: Readonly<Record<string, string>>
+}
+
 /**
  * @param mappings a folder with the drill's mappings and the catalog
  * @param watched the file of the watched program
@@ -57,8 +64,8 @@ export async function runRound(
   folder: string,
   mappings: string,
   watched: string,
+  { act = actOf(seed, round), environment }: RoundParts = {},
 ): Promise<RoundEnd> {
-  const act = isBackfillRound(round) ? backfillAct(seed, round) : nightlyAct(seed, round)
   const {
     exports,
     ordered,
@@ -81,7 +88,7 @@ export async function runRound(
     ...{ dataFile: data, registeredAgain },
     ...{ clock: Date.now, makeId: randomUUID },
   })
-  const scene = createScene({ folder, mappings, gateway, watched, shipped, pace })
+  const scene = createScene({ folder, mappings, gateway, watched, shipped, pace, environment })
   let stuck: string | undefined
   let said: Said = { words: [], runs: [] }
   try {
@@ -118,3 +125,6 @@ export async function runRound(
   if (verdict.faults.length === 0) await rm(folder, { recursive: true })
   return { ...verdict, round, theme, folder, processes, kills, passed, struck }
 }
+
+const actOf = (seed: number, round: number): Act =>
+  isBackfillRound(round) ? backfillAct(seed, round) : nightlyAct(seed, round)

@@ -29,6 +29,8 @@ export interface Stage {
   /** Runs the program as shipped, at its own pace, instead of the watched one. */
   readonly shipped: boolean
   readonly pace: Pace
+  /** Settings beside those of every round. */
+  readonly environment?: Readonly<Record<string, string>> | undefined
 }
 
 export interface ProcessPlan {
@@ -70,6 +72,8 @@ export interface Scene {
   /** Reads that `waybill reconcile` says it has made: no run counts them. */
   reads: number
   start(args: readonly string[], plan?: ProcessPlan): ScenePlayer
+  /** A process that is killed from outside, by no plan. */
+  spawn(args: readonly string[]): RunningWaybill
   /** Once every process was killed. */
   restartMachine(): Promise<void>
   /** From now on the gateway fails like that, or does as it should; what struck until then is kept. */
@@ -106,7 +110,9 @@ export function createScene(stage: Stage): Scene {
     WAYBILL_API_KEY: 'drill',
     WAYBILL_ACCESS_TOKEN: 'drill',
     WAYBILL_ACCESS_TOKEN_COMMAND: 'date +%s%N',
+    ...stage.environment,
   }
+  const answerWithin = pace.answerWithin ?? 0
   let hasLooked = false
   const faultsUrl = `${gateway.url}/_reference/faults`
   return {
@@ -124,7 +130,7 @@ export function createScene(stage: Stage): Scene {
       this.processes++
       const watch = {
         haste: HASTE,
-        answerWithin: pace.answerWithin ?? 0,
+        answerWithin,
         boot: this.boot,
         ...(ending?.by === 'point' ? { kill: ending.kill } : {}),
         ...(halt === undefined ? {} : { halt }),
@@ -160,6 +166,16 @@ export function createScene(stage: Stage): Scene {
         return undefined
       }
       return { halted, goOn, end }
+    },
+    spawn(args) {
+      this.processes++
+      const settings = { ...environment, WAYBILL_KEY: this.key }
+      const running = startWaybill(folder, settings, watched, { haste: HASTE, answerWithin, boot: 0 }, args)
+      void running.ended.then(({ err }) => {
+        this.heard += err
+        if (err.includes(MARK)) this.complaints.push(`health data in what waybill ${args[0]} says`)
+      })
+      return running
     },
     async restartMachine() {
       this.boot++

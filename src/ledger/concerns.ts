@@ -164,6 +164,18 @@ interface Timetable {
 /** Changes of a fire beside the state; absent values stay unchanged. */
 export type FireChange = Partial<Omit<FireRecord, 'job_id' | 'due' | 'state'>>
 
+/** What all processes know of the gateways that they send to. */
+export interface Paces {
+  /**
+   * Changes the state of a gateway, one process after the other.
+   * @param work takes the state, undefined at first, and the clock of the database
+   */
+  change<Result>(
+    gateway: string,
+    work: (state: string | undefined, now: number) => { readonly state: string; readonly result: Result },
+  ): Promise<Result>
+}
+
 export interface Fires {
   /** Undefined for a job that no schedule has seen. */
   timetable(jobId: number): Promise<Timetable | undefined>

@@ -11,6 +11,7 @@ import type {
   Leases,
   Notifications,
   Overview,
+  Paces,
   Pauses,
   Pruning,
   RightOfWay,
@@ -55,5 +56,7 @@ export interface Ledger {
   readonly overview: Overview
   readonly pruning: Pruning
   readonly installation: Installation
+  /** Absent in a file, which serves one machine. */
+  readonly paces?: Paces
   close(): Promise<void>
 }

@@ -2,6 +2,7 @@
 import { GatewayError } from '../gateway/gateway-error.ts'
 import {
   admit,
+  adopt,
   type Breaker,
   beginFlow,
   type Ending,
@@ -11,6 +12,19 @@ import {
   nextStart,
   start,
 } from './flow.ts'
+import { type Asked, type Granted, type HoldLeft, SHARE_MS } from './share.ts'
+
+/** Part of this process in what the gateway permits to all. */
+export interface GatewayShare {
+  /**
+   * Begins to renew the share.
+   * @param ask called before each renewal
+   * @param grant called after it
+   */
+  begin(ask: () => Asked, grant: (granted: Granted) => void): void
+  /** Renews at once: others have to hear of a refusal. */
+  renew(): void
+}
 
 export interface Dispatcher {
   /**
@@ -54,6 +68,8 @@ interface DispatcherOptions {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   /** Most requests a second, over all lanes; undefined: as many as the gateway takes. */
   readonly requestsPerSecond?: number | undefined
+  /** Set where other processes send to the gateway, too: without a fresh share nothing is sent. */
+  readonly share?: GatewayShare | undefined
 }
 
 interface Waiting {
@@ -68,7 +84,13 @@ interface OpenLane {
   underWay: number
 }
 
-export function createDispatcher({ now, random, sleep, requestsPerSecond }: DispatcherOptions): Dispatcher {
+export function createDispatcher({
+  now,
+  random,
+  sleep,
+  requestsPerSecond,
+  share,
+}: DispatcherOptions): Dispatcher {
   const clock = steadily(now)
   let flow = beginFlow(0, requestsPerSecond)
   /** Lanes with waiting requests, in the order of their turns. */
@@ -90,7 +112,20 @@ export function createDispatcher({ now, random, sleep, requestsPerSecond }: Disp
     )
   }
 
+  const shared =
+    share &&
+    followShare(share, clock, {
+      flow: () => flow,
+      isWaiting: () => lanes.length > 0,
+      adopt(granted) {
+        flow = adopt(flow, granted, clock())
+        sendNext()
+      },
+    })
+
   const sendNext = (): void => {
+    // The next renewal calls this function again.
+    if (shared?.isFresh() === false) return
     for (;;) {
       const free = lanes.filter((lane) => lane.underWay < lane.ceiling)
       const hurried = free.find(({ waiting: [first] }) => first?.turn === 'now')
@@ -128,6 +163,7 @@ export function createDispatcher({ now, random, sleep, requestsPerSecond }: Disp
         run: (turn, request) =>
           new Promise((resolve, reject) => {
             if (signal.aborted) return reject(signal.reason)
+            shared?.begin()
             const begin = (): void => {
               const started = start(flow, clock())
               // An opening breaker starts an epoch: requests sent before say nothing about the gateway now.
@@ -135,7 +171,10 @@ export function createDispatcher({ now, random, sleep, requestsPerSecond }: Disp
               flow = started
               lane.underWay++
               const ended = (ending: Ending): void => {
+                const before = flow.breaker
                 flow = end(flow, epoch, ending, clock(), random)
+                const { breaker } = flow
+                if (breaker.epoch !== before.epoch || breaker.notBefore > before.notBefore) shared?.heard()
                 lane.underWay--
                 sendNext()
               }
@@ -169,6 +208,53 @@ export function createDispatcher({ now, random, sleep, requestsPerSecond }: Disp
     tryWithin(ms) {
       flow = hastenedBy(flow, clock() + ms)
       sendNext()
+    },
+  }
+}
+
+interface Sharing {
+  readonly flow: () => Flow
+  /** True if a request waits for its turn. */
+  readonly isWaiting: () => boolean
+  readonly adopt: (granted: Granted) => void
+}
+
+function followShare(share: GatewayShare, clock: () => number, { flow, isWaiting, adopt: take }: Sharing) {
+  let hasBegun = false
+  let askedAt = 0
+  let freshUntil = Number.NEGATIVE_INFINITY
+  let askedRate = 0
+  let grantedRate: number | undefined
+  /** The breaker as this process has opened it. */
+  let heard: Breaker | undefined
+  const heldNow = (): HoldLeft | undefined => {
+    const forMs = heard === undefined ? 0 : heard.until - clock()
+    if (heard === undefined || forMs <= 0) return undefined
+    return { forMs, askedForMs: Math.max(0, heard.notBefore - clock()), openings: heard.openings }
+  }
+  const ask = (): Asked => {
+    askedAt = clock()
+    const { ceiling, underWay, pace } = flow()
+    askedRate = pace.rate
+    const rate = askedRate === Number.POSITIVE_INFINITY ? undefined : askedRate
+    return { ceiling, underWay, busy: underWay > 0 || isWaiting(), rate, grantedRate, hold: heldNow() }
+  }
+  return {
+    /** With the first request: a process that sends nothing takes nothing. */
+    begin(): void {
+      if (hasBegun) return
+      hasBegun = true
+      share.begin(ask, (granted) => {
+        freshUntil = askedAt + SHARE_MS
+        grantedRate = granted.rate
+        // A refusal that was heard meanwhile has set the rate: the next renewal tells the others.
+        take(flow().pace.rate === askedRate ? granted : { ...granted, rate: undefined })
+      })
+    },
+    isFresh: () => clock() < freshUntil,
+    heard(): void {
+      heard = flow().breaker
+      share.renew()
     },
   }
 }

@@ -5,6 +5,7 @@
  * The pace, in requests a second, is learned from refusals (429, 503 with Retry-After, 408). Without a refusal there is none; after the first, the
  * measured throughput becomes the pace. Each refusal lowers the pace. After a quiet time the pace rises in steps that double.
  */
+import type { Granted } from './share.ts'
 
 export interface Flow {
   /** Most requests in flight at once. */
@@ -13,6 +14,8 @@ export interface Flow {
   readonly pace: Pace
   /** Requests in flight, including those started before the breaker opened. */
   readonly underWay: number
+  /** Part of the ceiling that this process has; Infinity where no other one sends. */
+  readonly slots: number
 }
 
 /** End of a request: answered or not taken by the gateway, failed without a useful answer, or `aside`, for a reason unrelated to the gateway. */
@@ -28,7 +31,28 @@ export const beginFlow = (ceiling: number, perSecond?: number): Flow => ({
   breaker: CLOSED,
   pace: beginPace(perSecond),
   underWay: 0,
+  slots: Number.POSITIVE_INFINITY,
 })
+
+/** Takes over what was granted to this process, and the hold that another one has heard of. */
+export function adopt(flow: Flow, { slots, rate, hold }: Granted, now: number): Flow {
+  const { pace } = flow
+  const isNew = rate !== undefined && pace.rate === Number.POSITIVE_INFINITY
+  const paced = { ...pace, rate: rate ?? pace.rate, ...(isNew ? { changedAt: now, nextAt: now } : {}) }
+  return { ...flow, slots, pace: paced, breaker: held(flow.breaker, hold, now) }
+}
+
+function held(breaker: Breaker, hold: Granted['hold'], now: number): Breaker {
+  if (hold === undefined || hold.forMs <= 0) return breaker
+  const [until, notBefore] = [now + hold.forMs, now + hold.askedForMs]
+  if (breaker.state !== 'open')
+    return { ...open(breaker, until), notBefore, openings: Math.max(breaker.openings, hold.openings) }
+  return {
+    ...breaker,
+    until: Math.max(breaker.until, until),
+    notBefore: Math.max(breaker.notBefore, notBefore),
+  }
+}
 
 /** Raises the ceiling. A lower ceiling changes nothing: another job sends less. */
 export const admit = (flow: Flow, ceiling: number): Flow => ({
@@ -37,7 +61,9 @@ export const admit = (flow: Flow, ceiling: number): Flow => ({
 })
 
 /** Earliest start of the next request: now if past; Infinity: not before a request has ended. */
-export function nextStart({ breaker, ceiling, pace, underWay }: Flow): number {
+export function nextStart({ breaker, ceiling: ofAll, slots, pace, underWay }: Flow): number {
+  const ceiling = Math.min(ofAll, slots)
+  if (slots === 0) return Number.POSITIVE_INFINITY
   // A request hanging since before the breaker opened counts only for the ceiling, so that the rest can be sent.
   if (breaker.state === 'closed' && underWay >= ceiling) return Number.POSITIVE_INFINITY
   return Math.max(mayStartAt(breaker, ceiling), pace.nextAt)
@@ -56,7 +82,8 @@ export const start = (flow: Flow, now: number): Flow => ({
  */
 export function end(before: Flow, epoch: number, ending: Ending, now: number, random: () => number): Flow {
   const flow = { ...before, underWay: before.underWay - 1 }
-  const { breaker, ceiling, pace } = flow
+  const { breaker, pace } = flow
+  const ceiling = Math.min(flow.ceiling, flow.slots)
   switch (ending.kind) {
     case 'aside':
       return { ...flow, breaker: endedAside(breaker, epoch) }

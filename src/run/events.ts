@@ -7,6 +7,7 @@ import type { DefinitionFolders } from '../definitions/definition-files.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Exception, Ledger, RunEnd, RunLedger, Tallies } from '../ledger/ledger.ts'
 import type { BatchAnswer } from '../load/batch-watch.ts'
+import type { GatewayShare } from '../load/dispatcher.ts'
 import type { ReportedOutage } from '../load/outage.ts'
 import type { Counts } from '../model/balance.ts'
 import type { WaybillError } from '../model/errors.ts'
@@ -188,6 +189,8 @@ export interface RunDependencies {
   readonly interrupt: AbortSignal
   /** Requests a second to the gateway at most; undefined: as many as the gateway takes. */
   readonly requestsPerSecond?: number | undefined
+  /** Set where other machines send to the gateway, too. */
+  readonly share?: GatewayShare | undefined
 }
 
 /** Outage, as stored with the lease of the run; instants in milliseconds since the epoch. */

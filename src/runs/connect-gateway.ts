@@ -11,6 +11,7 @@ import { z } from 'zod'
 import { type AccessTokenSource, checkCredential } from '../gateway/connection-settings.ts'
 import { createGateway, type UserToken } from '../gateway/gateway.ts'
 import type { TransportOptions } from '../gateway/transport.ts'
+import type { GatewayShare } from '../load/dispatcher.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { SourceSettings } from '../run/arrival.ts'
 import { createRunEvents, type RunDependencies, type RunListener } from '../run/events.ts'
@@ -18,6 +19,7 @@ import { BUILT_IN, type Settings, wholeEnvironment } from '../system/settings.ts
 import { runShell } from '../system/shell-command.ts'
 import { shipped } from '../system/shipped.ts'
 import type { Application, GatewayConnection } from './application.ts'
+import { openShare } from './gateway-share.ts'
 import { identityToSend, type WithoutOld } from './which-installation.ts'
 
 /** Concurrency limit of any job; the job's own limit is lower. */
@@ -261,7 +263,16 @@ export async function openGateways(
   const { settings, version, now, random, sleep, owner, isDead, interrupt } = application
   const ledger = await application.openLedger(without, now())
   const connections = new Map<string, Promise<GatewayConnection>>()
+  const shares = new Map<string, ReturnType<typeof openShare>>()
+  const shareOf = (name: string): GatewayShare | undefined => {
+    const { paces } = ledger
+    if (paces === undefined || name === BUILT_IN) return undefined
+    const share = shares.get(name) ?? openShare(application, paces, name)
+    shares.set(name, share)
+    return share
+  }
   const close = async (): Promise<void> => {
+    for (const share of shares.values()) await share.close()
     for (const connection of connections.values()) await connection.then((one) => one.close()).catch(() => {})
     await ledger.close()
   }
@@ -298,7 +309,7 @@ export async function openGateways(
       // A failed connection is tried again on next use.
       connecting.catch(() => connections.delete(name))
       const { gateway } = await connecting
-      return { ...common, gateway, gatewayName: name }
+      return { ...common, gateway, gatewayName: name, share: shareOf(name) }
     },
     close,
   }

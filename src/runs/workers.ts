@@ -99,7 +99,8 @@ async function carryTicket(
   const end = await runTicket(application, ticket, watch)
   over.abort()
   await beating
-  const isHandedBack = interrupt.aborted && end.exit === EXIT.interrupted
+  // Whoever reaches the database continues the run.
+  const isHandedBack = (interrupt.aborted && end.exit === EXIT.interrupted) || end.code === 'ledger-unusable'
   await (isHandedBack ? tickets.giveBack(ticket) : tickets.complete(ticket, end)).catch(() => {
     // The ticket comes back after the silence, and the next try finds the run in the ledger.
     logger.warn('the end of the run cannot be noted in the queue', { job: ticket.request?.job })
@@ -173,7 +174,7 @@ async function begunBefore(
     const run = (await ledger.runs.list(LOOKED_AT, { job: definition.job })).find(
       (one) =>
         one.gateway === gateway &&
-        one.started_at >= sentAt &&
+        (isOneRun(request) ? (one.ended_at ?? 0) : one.started_at) >= sentAt &&
         one.origin_run === origin &&
         (one.backfill === null) === (kind === 'ordinary'),
     )
@@ -182,6 +183,9 @@ async function begunBefore(
     return { ...story, exit: story.summary.exit ?? EXIT.interrupted }
   })
 }
+
+/** False for a request that may begin a run of its own behind the one that it finishes. */
+const isOneRun = (request: RunRequest): boolean => request.what !== 'run' || request.unfinishedAlone === true
 
 async function awaitLease(
   { now, sleep, interrupt, isDead }: Application,

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { generateSamples } from '../../samples/generate.ts'
 import { openTickets } from '../../src/ledger/postgres/tickets.ts'
-import { NO_ACCOUNT_IDS } from '../../src/ledger/sealed-ids.ts'
+import { createAccountIdCipher, NO_ACCOUNT_IDS } from '../../src/ledger/sealed-ids.ts'
 import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
 import { asAdmin, emptySchema } from '../postgres/server.ts'
 import { ANN, BEN, GOOD, HEADER, openClinic } from './clinic.ts'
@@ -159,4 +159,21 @@ test('a worker that is asked to end hands its run to another one at once', async
   scene.first.worker.kill('SIGTERM')
   expect((await scene.first.over).code).toBe(0)
   await expectWhole(scene)
+})
+
+test('a ticket whose worker died between the end of the run and that of the ticket is ended by that run', async () => {
+  const url = await emptySchema()
+  const key = 'of-all-machines-0123'
+  const clinic = await openClinic({ environment: { WAYBILL_LEDGER: url, WAYBILL_KEY: key } })
+  await clinic.deliver('a.csv', HEADER + ANN)
+  const cipher = createAccountIdCipher(() => key)
+  const tickets = await openTickets({ url }, { supervises: false, cipher })
+  onTestFinished(() => tickets.close())
+  const request = { what: 'run', job: 'clinic', files: [] } as const
+  const sent = (await tickets.send('clinic', request)) ?? expect.fail('no ticket')
+  const taken = (await tickets.take('run')) ?? expect.fail('no ticket')
+  const { run } = summaryOf(await clinic.run())
+  await tickets.giveBack(taken)
+  startWorker(clinic.workplace)
+  await expect.poll(() => tickets.stateOf(sent), { timeout: 20_000 }).toEqual({ run, exit: 0 })
 })

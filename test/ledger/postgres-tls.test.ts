@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openPostgres, POSTGRES } from '../../src/ledger/postgres/database.ts'
 import { openPostgresLedger } from '../../src/ledger/postgres/open-ledger.ts'
-import { NOBODY, startServer } from '../postgres/server.ts'
+import { NOBODY, startServer } from '../postgres/start-server.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 /** Server with a certificate of its own for 127.0.0.1. */

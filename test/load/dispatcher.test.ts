@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { GatewayError } from '../../src/gateway/gateway-error.ts'
 import { createDispatcher } from '../../src/load/dispatcher.ts'
+import { type Asked, type Granted, SHARE_MS } from '../../src/load/share.ts'
 
 test('a timer that goes off as it is replaced neither sends nor sets another one', async () => {
   const clock = { now: 0 }
@@ -64,4 +65,46 @@ test.each([
   gate.resolve()
   await Promise.all([first, ...all])
   expect(sent).toEqual(expected)
+})
+
+test('without a fresh share nothing is sent, and a refusal is told at once', async () => {
+  const clock = { now: 0 }
+  let grant: (granted: Granted) => void = () => expect.fail('nothing has asked')
+  let ask: () => Asked = () => expect.fail('nothing has asked')
+  let renewals = 0
+  const share = {
+    begin(asking: typeof ask, granting: typeof grant) {
+      ask = asking
+      grant = granting
+    },
+    renew: () => void ++renewals,
+  }
+  const sleep = () => new Promise<never>(() => {})
+  const dispatcher = createDispatcher({ now: () => clock.now, random: () => 0, sleep, share })
+  const lane = dispatcher.lane(4, new AbortController().signal)
+  const sent: number[] = []
+  const request = async (): Promise<void> => void sent.push(clock.now)
+  const granted = { slots: 2, rate: undefined, hold: undefined, isShort: false }
+  const waiting = lane.run('new', request)
+  expect(sent).toEqual([])
+  ask()
+  grant(granted)
+  await waiting
+  clock.now = SHARE_MS - 1
+  await lane.run('new', request)
+  clock.now = SHARE_MS
+  const late = lane.run('new', request)
+  expect(sent).toEqual([0, SHARE_MS - 1])
+  // The renewal was asked for at this instant, however late its answer comes.
+  expect(ask()).toMatchObject({ ceiling: 4, underWay: 0, busy: true })
+  clock.now += 10
+  grant(granted)
+  await late
+  expect(sent).toHaveLength(3)
+  const refused = async () => {
+    throw new GatewayError('429', { class: 'not-taken', requestId: 'r', retryAfterMs: 2_000 })
+  }
+  await expect(lane.run('new', refused)).rejects.toThrow('429')
+  expect(renewals).toBe(1)
+  expect(ask().hold).toEqual({ forMs: 2_000, askedForMs: 2_000, openings: 1 })
 })

@@ -113,6 +113,8 @@ export function poolOf({ url, password }: PostgresAddress): pg.Pool {
   })
   // An idle connection that the server has ended: the next statement opens another.
   pool.on('error', () => {})
+  // A connection that the server ends between two statements of a transaction: the next statement fails.
+  pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 
@@ -258,6 +260,11 @@ export const POSTGRES_MIGRATIONS: Readonly<Record<string, Migration>> = {
   '2026-12-shown-people': {
     async up(db: Kysely<unknown>) {
       for (const statement of SHOWN_PEOPLE) await sql.raw(translated(statement)).execute(db)
+    },
+  },
+  '2026-12-workers-pace': {
+    async up(db: Kysely<unknown>) {
+      await sql`create table pace (gateway text collate "C" primary key, state text not null)`.execute(db)
     },
   },
 }

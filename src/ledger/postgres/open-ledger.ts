@@ -17,6 +17,7 @@ import {
   placeOf,
 } from './database.ts'
 import { plainDeliveredOf } from './delivered.ts'
+import { pacesOf } from './paces.ts'
 
 interface OpeningPostgres {
   readonly onNew?: OnNewLedger | undefined
@@ -38,13 +39,14 @@ export async function openPostgresLedger(
   const database = openPostgres(address, dialect)
   try {
     const ofServer = await prepare(database, onNew)
-    return assembleLedger(database, {
+    const ledger = assembleLedger(database, {
       delivered: plainDeliveredOf(database.statements),
       ids,
       place: place ?? ofServer,
       scrub: () => scrubAccounts(database),
       close: database.close,
     })
+    return { ...ledger, paces: pacesOf(database) }
   } catch (error) {
     await database.close()
     throw error

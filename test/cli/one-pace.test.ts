@@ -1,0 +1,92 @@
+/** Two workers, two jobs, one gateway: what it permits holds for both together. */
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request as send } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { emptySchema } from '../postgres/server.ts'
+import { CLINIC, HEADER, JOB, openClinic } from './clinic.ts'
+import { ended } from './command-line.ts'
+import { startReferenceStore } from './reference-store.ts'
+
+const CEILING = 3
+const LATENCY_MS = 25
+const RETRY_AFTER_S = 3
+/** A second between two renewals, and what a busy machine takes. */
+const HEARD_WITHIN_MS = 1_700
+
+/** A gateway that takes its time, counts requests under way, and refuses one. */
+async function countingGateway(url: string, refuses: number) {
+  const seen = { most: 0, posts: [] as number[], refusedAt: 0 }
+  let underWay = 0
+  const server = createServer((request, response) => {
+    underWay += 1
+    seen.most = Math.max(seen.most, underWay)
+    response.once('close', () => {
+      underWay -= 1
+    })
+    if (request.method === 'POST') seen.posts.push(Date.now())
+    if (request.method === 'POST' && seen.posts.length === refuses) {
+      seen.refusedAt = Date.now()
+      request.resume()
+      response.writeHead(429, { 'retry-after': String(RETRY_AFTER_S) }).end('{}')
+      return
+    }
+    const { method, headers, url: path } = request
+    const onward = send(new URL(path ?? '', url), { method, headers }, (answer: IncomingMessage) => {
+      setTimeout(() => {
+        response.writeHead(answer.statusCode ?? 500, answer.headers)
+        answer.pipe(response)
+      }, LATENCY_MS)
+    })
+    request.pipe(onward)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  return { seen, url: `http://127.0.0.1:${port}` }
+}
+
+test('two workers send no more at once than one may, and what one is asked to wait the other waits, too', async () => {
+  const store = await startReferenceStore({ open: true })
+  const gateway = await countingGateway(store.url, 20)
+  const clinic = await openClinic({
+    store,
+    mapping: CLINIC,
+    job: JOB,
+    environment: {
+      WAYBILL_LEDGER: await emptySchema(),
+      WAYBILL_RUN_BY: 'workers',
+      WAYBILL_GATEWAY_URL: gateway.url,
+    },
+  })
+  const { workplace } = clinic
+  const submit = `submit: { concurrency: ${CEILING}, batch: { records: 3 }, readLag: 100ms }`
+  for (const name of ['east', 'west']) {
+    await workplace.job(
+      name,
+      `exports: { from: ../inbox, match: "${name}.csv", mapping: clinic }\naccounts: { register: never }\n${submit}\n`,
+    )
+    const rows = Array.from({ length: 26 }, (_, at) => `${name}${at},2026-03-02,61,5.1,70.5,kg,\n`)
+    await clinic.deliver(`${name}.csv`, HEADER + rows.join(''))
+  }
+  const workers = [workplace.start('worker'), workplace.start('worker')]
+  onTestFinished(async () => {
+    for (const worker of workers) {
+      const over = ended(worker)
+      worker.kill('SIGKILL')
+      await over
+    }
+  })
+  const asked = ['east', 'west'].map((name) => ended(workplace.start('run', name, '--json')))
+  for (const one of asked) expect(await one).toMatchObject({ code: 0 })
+  expect((await clinic.stored()).length).toBe(156)
+  const { most, posts, refusedAt } = gateway.seen
+  // The ceiling is used, and held.
+  expect(most).toBe(CEILING)
+  const waits = posts.filter(
+    (at) => at > refusedAt + HEARD_WITHIN_MS && at < refusedAt + RETRY_AFTER_S * 1_000,
+  )
+  expect(waits).toEqual([])
+  expect(posts.length).toBeGreaterThanOrEqual(52)
+})

@@ -1,0 +1,57 @@
+/** Shares of a gateway over a real PostgreSQL; the clock of the sending process is handed in. */
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { openPostgresLedger } from '../../src/ledger/postgres/open-ledger.ts'
+import { createDispatcher } from '../../src/load/dispatcher.ts'
+import { SHARE_MS } from '../../src/load/share.ts'
+import { openShare } from '../../src/runs/gateway-share.ts'
+import { emptySchema } from '../postgres/server.ts'
+
+const GATEWAY = 'https://gateway.example'
+
+/** A process with its own connections to the database. */
+async function sender(url: string, owner: string) {
+  const ledger = await openPostgresLedger({ url })
+  const clock = { now: 1_000, renewals: 0 }
+  const sleep = async (_ms: number, signal: AbortSignal): Promise<void> => {
+    clock.renewals += 1
+    await delay(5, undefined, { signal })
+  }
+  const paces = ledger.paces ?? expect.fail('a ledger of one machine')
+  const parts = { owner, isDead: () => false, sleep, randomHex: () => '0a1b2c' }
+  const share = openShare(parts, paces, GATEWAY)
+  onTestFinished(async () => {
+    await share.close()
+    await ledger.close()
+  })
+  const never = () => new Promise<never>(() => {})
+  const dispatcher = createDispatcher({ now: () => clock.now, random: () => 0, sleep: never, share })
+  const lane = dispatcher.lane(4, new AbortController().signal)
+  return { ledger, clock, share, lane }
+}
+
+test('a process whose connection to the database is cut sends nothing once its share has run out', async () => {
+  const { ledger, clock, lane } = await sender(await emptySchema(), 'a:1')
+  let sent = 0
+  const request = async (): Promise<void> => void ++sent
+  await lane.run('new', request)
+  await ledger.close()
+  clock.now += SHARE_MS - 1
+  await lane.run('new', request)
+  clock.now += 1
+  void lane.run('new', request)
+  const tried = clock.renewals
+  await expect.poll(() => clock.renewals).toBeGreaterThan(tried + 3)
+  expect(sent).toBe(2)
+})
+
+test('a process that ends gives its slots to the next one at once', async () => {
+  const url = await emptySchema()
+  const [first, second] = [await sender(url, 'a:1'), await sender(url, 'b:2')]
+  await first.lane.run('new', async () => {})
+  let sent = 0
+  const asked = second.lane.run('new', async () => void ++sent)
+  await first.share.close()
+  await asked
+  expect(sent).toBe(1)
+})

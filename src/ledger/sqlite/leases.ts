@@ -5,13 +5,18 @@
 
 import { type Kysely, sql } from 'kysely'
 import { WaybillError } from '../../model/errors.ts'
-import type { Claimed, ClaimRequest, Lease, Leases, RightOfWay } from '../ledger.ts'
+import type { Claimed, ClaimRequest, Lease, Leases, Ledger, RightOfWay } from '../ledger.ts'
 import { type LeaseRecord, type LedgerTables, processName } from '../tables.ts'
 import { jobName, noteAudit } from './audit.ts'
 import { type Dialect, leaseTime } from './dialect.ts'
 import type { Exclusive, Statements, Writer } from './exclusive.ts'
 
-export const leasesOf = ({ db, dialect, write }: Exclusive): Leases => ({
+export const leasesOf = (turns: Exclusive): Pick<Ledger, 'leases' | 'way'> => ({
+  leases: leases(turns),
+  way: rightOfWay(turns),
+})
+
+const leases = ({ db, dialect, write }: Exclusive): Leases => ({
   lastsMs: dialect.leaseMs,
   acquire: ({ jobId, runId, owner, now: asked, ttlMs, givesWay = false }, isDead) =>
     write(async (writer, statements) => {
@@ -221,7 +226,7 @@ export async function beginWork(writer: Writer, runId: string, at: number): Prom
 }
 
 /** Owners that wait for a job, and leases that keep a gateway busy. */
-export const rightOfWay = ({ db, dialect }: Exclusive): RightOfWay => ({
+const rightOfWay = ({ db, dialect }: Exclusive): RightOfWay => ({
   async ask({ jobId, owner, now: asked, ttlMs }) {
     const now = await leaseTime(db, dialect, asked)
     const expires_at = now + ttlMs

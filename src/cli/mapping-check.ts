@@ -208,7 +208,6 @@ const checkedJson = ({
   ...present({ fit, newReasons: anew }),
 })
 
-/** Fit of a mapping to an export. */
 interface Fit extends Coverage, FitReport {
   readonly export: string
   /** Notes on content around the rows of a workbook. */

@@ -49,7 +49,6 @@ export interface Proposed {
   readonly name: string
   readonly action: ActionName
   readonly subject: Whole
-  /** Fields to fill in. */
   readonly options: readonly SubjectField[]
   readonly command: string
   /** Undefined until the subject is chosen. */
@@ -204,7 +203,6 @@ interface Acting {
 /** Subject of an action; a field without a value is empty. */
 type Whole = Readonly<Record<SubjectField, string>>
 
-/** Runs that an action concerns. */
 interface Concerned {
   /** The named run. */
   readonly summary: RunSummary | undefined

@@ -417,7 +417,6 @@ interface FireTable {
   run_id: Later<string>
   begun_at: Later<number>
   ended_at: Later<number>
-  /** Exit code of the run. */
   exit: Later<number>
   /** Code of the error that ended the run. */
   error: Later<string>

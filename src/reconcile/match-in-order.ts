@@ -639,7 +639,6 @@ class JsonScan {
     return this.#isLast(text) || Number(this.#lastText()) === Number(text)
   }
 
-  /** Returns the value, a number. */
   number(): number {
     this.#number()
     return Number(this.#lastText())

@@ -381,7 +381,6 @@ export async function reconcile(
 }
 
 export interface DecidedOn extends RunStory {
-  /** Records decided on. */
   readonly records: number
 }
 

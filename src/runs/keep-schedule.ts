@@ -56,9 +56,7 @@ import { createTeller, lastTargets, type Teller, type TellerContext } from './te
 const REREAD_MS = 60_000
 
 interface ScheduleWatch extends Pick<RunWatch, 'onConnected'> {
-  /** Receives the events of the schedule. */
   readonly events: ScheduleEvents
-  /** Makes the listener of a run. */
   readonly reporter: () => RunListener
 }
 

@@ -6,7 +6,6 @@ import { type Application, withKnownLedger, withLedgerIfAny } from './applicatio
 import type { Person } from './resolve.ts'
 
 interface AsideRequest {
-  /** Name of the export. */
   readonly name: string
   /** Undefined: the only job that has the export. */
   readonly job?: string | undefined

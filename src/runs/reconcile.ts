@@ -433,7 +433,6 @@ async function choosePeople(
   return (account) => drawOf(seed, account) <= lowest.highest
 }
 
-/** Accepted records of the run, chunk by chunk. */
 async function* acceptedByChunk(again: RunAgain): AsyncGenerator<Entry[]> {
   const { ledger } = again
   for (const record of await ledger.exports.ofRun(again.run.id)) {

@@ -310,7 +310,6 @@ const CONFIRMED_FILE = 'confirmed.csv'
 /** Transaction ids named individually. */
 const IDS_NAMED = 5
 
-/** Codes named for a remedy. */
 const CODES_NAMED = 5
 
 /** Words by remedy; `{codes}` stands for the codes of the reasons. */

@@ -38,11 +38,9 @@ import type { DeliveredStore, Upkeep } from './delivered-store.ts'
 interface Pace {
   /** Segments merged into one. A higher number merges each row less often, but look-ups search more segments. */
   readonly fanOut: number
-  /** Entries merged. */
   readonly entries: number
   /** Blocks and filters removed. */
   readonly removed: number
-  /** Packs cleared. */
   readonly packs: number
 }
 
@@ -249,7 +247,6 @@ function packWith(statements: SyncStatements, id: number): Uint8Array {
   return packed
 }
 
-/** Adds a segment. */
 function add(
   statements: SyncStatements,
   jobId: number,

@@ -45,7 +45,6 @@ export async function leaseTime(db: Kysely<LedgerTables>, { clock }: Dialect, no
 export const hex = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
 
-/** Keys in one query. */
 const KEYS_AT_ONCE = 1000
 
 type Keys = RawBuilder<Uint8Array>

@@ -46,7 +46,6 @@ export interface LedgerFacts {
   readonly copiedAt: number | undefined
   /** Fingerprint of the key; undefined before a key is used. */
   readonly fingerprint: string | undefined
-  /** Gateways of the jobs. */
   readonly gateways: readonly string[]
   /** True where the ledger knows people, gateways or finished runs. */
   readonly isOfUse: boolean

@@ -78,7 +78,6 @@ export function draftSample(
   return ofJson(best.draft, best.sample)
 }
 
-/** Shape of most rows. */
 function shapeOf(
   rows: readonly JsonValue[],
   shapes: readonly JsonShape[],

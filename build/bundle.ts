@@ -106,8 +106,8 @@ export async function bundle(folder: string, entries: Readonly<Record<string, st
 }
 
 async function shippedCatalog(): Promise<CheckedCatalog> {
-  const { checkCatalog, readCatalogFiles } = await import('../src/definitions/catalog-files.ts')
-  return checkCatalog(await readCatalogFiles(join(PROJECT, 'mappings'), undefined))
+  const { prepareCatalog, readCatalogFiles } = await import('../src/definitions/catalog-files.ts')
+  return prepareCatalog(await readCatalogFiles(join(PROJECT, 'mappings'), undefined))
 }
 
 /** The licences of the packages of which something is in the bundle. */

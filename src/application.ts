@@ -9,6 +9,7 @@ import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Ledger } from './ledger/ledger.ts'
+import type { AccountIdCipher } from './ledger/sealed-ids.ts'
 import { reasonOf, WaybillError } from './model/errors.ts'
 import type { Application } from './runs/application.ts'
 import type { WithoutOld } from './runs/which-installation.ts'
@@ -59,11 +60,12 @@ export function createApplication(
         : openSharedLedger(settings, without, at)
     },
     async openTickets(opening) {
-      const [{ openTickets }, { ledgerAddress }] = await Promise.all([
+      const [{ openTickets }, { ledgerAddress }, cipher] = await Promise.all([
         import('./ledger/postgres/tickets.ts'),
         import('./runs/ledger-address.ts'),
+        cipherOf(settings, false),
       ])
-      return openTickets(ledgerAddress(settings), opening)
+      return openTickets(ledgerAddress(settings), { ...opening, cipher })
     },
     async readLedger() {
       if (settings.ledger !== undefined) return openSharedLedger(settings, {}, Date.now())
@@ -94,14 +96,23 @@ function makeHome(home: string): void {
   assertObeyable(home)
 }
 
-/** Parts of every ledger: cipher of account ids, and what a ledger without history is taken for. */
-async function ledgerParts(settings: Settings, { lookFirst, newLedger, newKey }: WithoutOld, at: number) {
-  const [{ createAccountIdCipher }, { assertNothingLost, ownKey }] = await Promise.all([
+/** Cipher by the key of the installation. @param needed false to open nothing without a key, rather than to refuse */
+async function cipherOf(settings: Settings, needed: boolean): Promise<AccountIdCipher> {
+  const [{ createAccountIdCipher }, { ownKey }] = await Promise.all([
     import('./ledger/sealed-ids.ts'),
     import('./runs/which-installation.ts'),
   ])
+  return createAccountIdCipher(() => ownKey(settings, needed) ?? '')
+}
+
+/** Parts of every ledger: cipher of account ids, and what a ledger without history is taken for. */
+async function ledgerParts(settings: Settings, { lookFirst, newLedger, newKey }: WithoutOld, at: number) {
+  const [ids, { assertNothingLost }] = await Promise.all([
+    cipherOf(settings, true),
+    import('./runs/which-installation.ts'),
+  ])
   return {
-    ids: createAccountIdCipher(() => ownKey(settings, true) ?? ''),
+    ids,
     onNew(): number | undefined {
       if (lookFirst === true || newKey === true) return at - 1
       if (newLedger !== true) assertNothingLost(settings.home)

@@ -1,13 +1,14 @@
 /** Display of a run on a terminal: progress while it runs, the summary at the end. */
 
+import { allRecords } from '../model/balance.ts'
 import { EXIT, errorAsJson } from '../model/errors.ts'
 import type { BeginWatch } from '../runs/begin.ts'
 import type { RunWatch } from '../runs/connect-gateway.ts'
 import { runJson } from '../runs/listed-runs.ts'
-import type { JobEnd, RunStory } from '../story/run-story.ts'
+import type { JobEnd, RunStory, RunSummary } from '../story/run-story.ts'
 import { summaryLines } from '../story/terminal.ts'
-import { leftWords } from '../story/words.ts'
-import { present } from '../system/shown-text.ts'
+import { leftWords, waitsText } from '../story/words.ts'
+import { counted, n, present } from '../system/shown-text.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createProgress, NO_PROGRESS, type Progress } from '../telemetry/progress.ts'
 import { type CommandContext, print } from './command-form.ts'
@@ -32,7 +33,35 @@ interface DisplayOptions {
 export const beginOnTerminal = (context: CommandContext, options: DisplayOptions): BeginWatch => ({
   ...watchOnTerminal(context, options.quiet === true),
   onEnd: (end) => reportRun(context, options, end),
+  onLook: lookOnTerminal(context, options),
 })
+
+/** Shows the progress of a run of workers. */
+function lookOnTerminal(
+  context: CommandContext,
+  options: DisplayOptions,
+): (shown: RunStory | undefined) => void {
+  const { terminal: columns, now, writeError: write } = context
+  const progress = showsProgress(context, options) ? createProgress({ columns, now, write }) : NO_PROGRESS
+  let last = ''
+  return (shown) => {
+    const words = shown === undefined ? 'Waiting for a worker (waybill worker)' : progressWords(shown.summary)
+    if (words !== last) progress.note(words)
+    last = words
+  }
+}
+
+/** False for a log in JSON: foreign lines would break programs that read the log. */
+export const showsProgress = ({ settings }: CommandContext, { quiet }: DisplayOptions): boolean =>
+  quiet !== true && settings.logFormat !== 'json'
+
+export function progressWords(summary: RunSummary): string {
+  const { run, rows, activity } = summary
+  const { accepted, unchanged } = allRecords(summary)
+  const waits =
+    activity?.kind === 'under-way' && activity.waits !== undefined ? `; ${waitsText(activity.waits)}` : ''
+  return `Run ${run}: ${counted(rows.read, 'row')} settled, ${n(accepted)} accepted, ${n(unchanged)} unchanged${waits}`
+}
 
 /**
  * Progress of a run, and the log beside it: standard error shows one of the two; warnings and errors are shown in any case

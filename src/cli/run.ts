@@ -33,19 +33,17 @@ import { listRuns, stopRun, watchRun } from '../runs/listed-runs.ts'
 import { type PausedJob, pauseJob, unpauseJob } from '../runs/pauses.ts'
 import { type SampleSize, type Verified, verifiedBadly } from '../runs/reconcile.ts'
 import { acknowledge as acknowledgeRuns, type Person, startToAcknowledge } from '../runs/resolve.ts'
-import type { RunOptions } from '../runs/run-job.ts'
 import type { Since } from '../runs/typed-words.ts'
-import { askWorkers, isForWorkers, keepWorking } from '../runs/workers.ts'
+import { keepWorking } from '../runs/workers.ts'
 import { durationText } from '../story/report/figures.ts'
 import type { JobEnd, RunSummary } from '../story/run-story.ts'
 import { driftLines, leftOutLine, summaryLines, warningsLine } from '../story/terminal.ts'
-import { waitsText } from '../story/words.ts'
 import { counted, iso, type Lines, n, sizeText, utcTime } from '../system/shown-text.ts'
 import { fittedTable } from '../system/text-table.ts'
 import { createCounting, createProgress, NO_PROGRESS } from '../telemetry/progress.ts'
 import { type CommandContext, print } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
-import { beginOnTerminal, printRun, watchOnTerminal } from './display.ts'
+import { beginOnTerminal, printRun, progressWords, showsProgress, watchOnTerminal } from './display.ts'
 import { fitLines, isSuspicious, newReasonsLines } from './fit-text.ts'
 import { createRunReporter, tellingWaits } from './run-reporter.ts'
 import { describeError, errorLines } from './terminal-text.ts'
@@ -62,7 +60,6 @@ const run: Action<'run'> = async (context, options) => {
   }
   if (options.dryRun !== true)
     try {
-      if (isForWorkers(context, runOptions)) return await runOnWorkers(context, options, runOptions)
       return (await beginRun(context, beginOnTerminal(context, options), options.job, runOptions)).exit
     } catch (error) {
       const held =
@@ -78,25 +75,6 @@ const run: Action<'run'> = async (context, options) => {
   const stops =
     first !== undefined || result.fit.some(isSuspicious) || result.drift.some(({ level }) => level === 'stop')
   return result.rows.rejected > 0 || stops ? EXIT.recordsLeftBehind : EXIT.ok
-}
-
-/** Follows the run of a worker, and prints the same summary at the end. */
-async function runOnWorkers(
-  context: CommandContext,
-  options: Options<'run'>,
-  runOptions: RunOptions,
-): Promise<number> {
-  const progress = showsProgress(context, options)
-    ? createProgress({ columns: context.terminal, now: context.now, write: context.writeError })
-    : NO_PROGRESS
-  let last = ''
-  const end = await askWorkers(context, options.job, runOptions, (shown) => {
-    const words = shown === undefined ? 'Waiting for a worker (waybill worker)' : progressWords(shown.summary)
-    if (words !== last) progress.note(words)
-    last = words
-  })
-  beginOnTerminal(context, options).onEnd?.(end)
-  return end.exit
 }
 
 const isHeld = (error: unknown): boolean => error instanceof WaybillError && error.code === 'job-held'
@@ -168,14 +146,6 @@ const resume: Action<'resume'> = async (context, options) => {
   return end.exit
 }
 
-function progressWords(summary: RunSummary): string {
-  const { run, rows, activity } = summary
-  const { accepted, unchanged } = allRecords(summary)
-  const waits =
-    activity?.kind === 'under-way' && activity.waits !== undefined ? `; ${waitsText(activity.waits)}` : ''
-  return `Run ${run}: ${counted(rows.read, 'row')} settled, ${n(accepted)} accepted, ${n(unchanged)} unchanged${waits}`
-}
-
 const backfill: Action<'backfill'> = async (context, options) => {
   const range = {
     from: options.from,
@@ -204,12 +174,6 @@ async function folderOf(given: string): Promise<string> {
       'Name the folder with the exports of the range; leave --in out if they are at the source of the job.',
   })
 }
-
-/** False for a log in JSON: foreign lines would break programs that read the log. */
-const showsProgress = (
-  { settings }: CommandContext,
-  { quiet }: Pick<Options<'backfill'>, 'quiet'>,
-): boolean => !quiet && settings.logFormat !== 'json'
 
 async function printPlan(
   context: CommandContext,

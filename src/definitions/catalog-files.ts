@@ -20,7 +20,7 @@ import {
   reportUnits,
 } from '../transform/catalog.ts'
 import type { MappingResources, Sheet } from '../transform/compile-context.ts'
-import { createUnits, type Units } from '../transform/units.ts'
+import { createUnits, type Units, type WorkedUnits, workOutFactors } from '../transform/units.ts'
 import { CHECKED, type CheckedCatalog, digestOf } from './checked-catalog.ts'
 
 /** Contents of the files as text. A run keeps them. */
@@ -68,8 +68,8 @@ export async function readCatalogFiles(mappings: string, ofJob: string | undefin
     : { ...files, ofJob: { file: shownPath(ofJob), text: extension } }
 }
 
-/** Units of the checked entries. UCUM recognises them without loading its library. */
-const UCUM = new Set(Object.values(CHECKED?.biometrics ?? {}).map(({ unit }) => unit))
+/** Units that need no library of UCUM. */
+const WORKED: WorkedUnits = { codes: new Set(CHECKED?.units), factors: CHECKED?.factors ?? {} }
 
 /**
  * Parses the files into catalog, units and tables.
@@ -108,10 +108,18 @@ export async function readSynonyms(
 }
 
 const unitsOf = (files: CatalogFiles): Units =>
-  createUnits(readTable('catalog/unit-spellings.csv', files.unitSpellings), UCUM)
+  createUnits(readTable('catalog/unit-spellings.csv', files.unitSpellings), WORKED)
+
+/** Checks the shipped files at build time, and works out their units. @throws WaybillError `catalog-invalid` */
+export function prepareCatalog(files: CatalogFiles): CheckedCatalog {
+  const checked = checkCatalog(files)
+  const entries = Object.values(checked.biometrics)
+  const codes = new Set([...unitsOf(files).codes.keys(), ...entries.map(({ unit }) => unit)])
+  return { ...checked, units: [...codes], factors: workOutFactors(codes, entries) }
+}
 
 /** Parses and checks the shipped files. @throws WaybillError `catalog-invalid` */
-export function checkCatalog(files: CatalogFiles): CheckedCatalog {
+function checkCatalog(files: CatalogFiles): Omit<CheckedCatalog, 'units' | 'factors'> {
   const file = 'catalog/biometrics.yaml'
   const biometrics = parseYaml(files.biometrics, file, BiometricCatalog, 'catalog-invalid')
   const conditions = parseYaml(

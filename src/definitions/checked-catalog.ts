@@ -4,12 +4,17 @@
  */
 import { hash } from 'node:crypto'
 import type { BiometricEntry, ConditionEntry } from '../transform/catalog.ts'
+import type { WorkedUnits } from '../transform/units.ts'
 
 export interface CheckedCatalog {
   /** Digest of the texts from which this catalog was made. */
   readonly digest: string
   readonly biometrics: Readonly<Record<string, BiometricEntry>>
   readonly conditions: Readonly<Record<string, ConditionEntry>>
+  /** UCUM codes of the entries and of the spellings. */
+  readonly units: readonly string[]
+  /** Factors from these units to those of the entries. */
+  readonly factors: WorkedUnits['factors']
 }
 
 /** Undefined when the sources run without a build, as in tests. */

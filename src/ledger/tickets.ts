@@ -1,21 +1,59 @@
 /**
- * Tickets of runs: requests to run a job, which any worker carries out. A ticket has names and settings alone, no health data. The lease keeps
- * two runs of a job apart; tickets only distribute the work.
+ * Tickets of runs: requests that any worker carries out. The lease keeps two runs of a job apart; tickets only distribute the work. The queue
+ * holds a request and the words of its end sealed with the key of the installation: paths and messages may name people.
  */
 import { z } from 'zod'
 import { ERROR_CODES, type ErrorCode } from '../model/errors.ts'
 
-/** Request to run a job, as `waybill run` takes it. */
-export const RunRequest = z.object({
-  job: z.string(),
-  limit: z.number().optional(),
+const Range = z.object({
+  from: z.string(),
+  to: z.string(),
+  in: z.string().optional(),
+  rate: z.number().optional(),
   acceptDrift: z.boolean().optional(),
   acceptEnd: z.boolean().optional(),
-  unfinishedAlone: z.boolean().optional(),
 })
+
+/** Request to run a job, to backfill a range of days, or to run again what a run left behind. */
+export const RunRequest = z.discriminatedUnion('what', [
+  z.object({
+    what: z.literal('run'),
+    job: z.string(),
+    /** Paths that each worker can read; empty: the exports that the job finds. */
+    files: z.array(z.string()).readonly(),
+    limit: z.number().optional(),
+    acceptDrift: z.boolean().optional(),
+    acceptEnd: z.boolean().optional(),
+    unfinishedAlone: z.boolean().optional(),
+    /** Instant of the fire of a schedule. */
+    fire: z.number().optional(),
+  }),
+  z.object({ what: z.literal('backfill'), job: z.string(), range: Range }),
+  z.object({
+    what: z.literal('rerun'),
+    job: z.string(),
+    run: z.string(),
+    only: z.enum(['rejected', 'in-doubt', 'left-behind']),
+  }),
+])
 export type RunRequest = z.infer<typeof RunRequest>
 
-/** Result of a run. Codes alone: a message may name files and columns. */
+const Place = z.object({
+  file: z.string().optional(),
+  line: z.number().optional(),
+  column: z.number().optional(),
+  key: z.string().optional(),
+})
+
+/** Message of an error with its next step. */
+export const EndWords = z.object({
+  message: z.string(),
+  remedy: z.string(),
+  place: Place.optional(),
+  findings: z.array(z.object({ place: Place, message: z.string() })).readonly(),
+})
+
+/** Result of a run. */
 export const TicketEnd = z.object({
   run: z.string().optional(),
   /** Run of an earlier process that was finished first. */
@@ -26,31 +64,49 @@ export const TicketEnd = z.object({
     .enum(Object.keys(ERROR_CODES) as [ErrorCode, ...ErrorCode[]])
     .optional()
     .catch(undefined),
+  words: EndWords.optional(),
+  /** Instant by which the worker has decided about another try of a fire. */
+  decidedAt: z.number().optional(),
 })
 export type TicketEnd = z.infer<typeof TicketEnd>
 
-export interface Ticket {
+/** Backfills have a place of their own on each worker: a run that makes a backfill give way must not wait for its place. */
+export type Lane = 'run' | 'backfill'
+
+export const laneOf = ({ what }: RunRequest): Lane => (what === 'backfill' ? 'backfill' : 'run')
+
+/** A ticket that was sent. */
+export interface SentTicket {
   readonly id: string
+  readonly lane: Lane
+}
+
+export interface Ticket extends SentTicket {
   /** Number of this try, from 0. A later try follows the death of a worker, or an interruption. */
   readonly attempt: number
-  readonly request: RunRequest
+  /** Milliseconds since the epoch. */
+  readonly sentAt: number
+  /** Undefined if the request was sealed with another key. */
+  readonly request: RunRequest | undefined
 }
 
 type TicketState = 'queued' | 'taken' | 'gone' | TicketEnd
 
 export interface Tickets {
-  /** @param job name with its gateway. @returns id; undefined if the job has an open ticket */
-  send(job: string, request: RunRequest): Promise<string | undefined>
-  /** Takes the oldest ticket that this version understands. */
-  take(): Promise<Ticket | undefined>
+  /** @param job name with its gateway. @returns undefined if the job has an open ticket of the lane */
+  send(job: string, request: RunRequest): Promise<SentTicket | undefined>
+  /** Finds the newest ticket with the very same request. */
+  find(job: string, request: RunRequest): Promise<SentTicket | undefined>
+  /** Takes the oldest ticket of a lane that this version understands. */
+  take(lane: Lane): Promise<Ticket | undefined>
   /** Shows that the worker lives. A ticket without this for ten seconds goes to another worker. */
   beat(ticket: Ticket): Promise<void>
   /** Without effect if another worker has the ticket by now, as in `giveBack`. */
   complete(ticket: Ticket, end: TicketEnd): Promise<void>
   /** Lets another worker continue at once. */
   giveBack(ticket: Ticket): Promise<void>
-  stateOf(id: string): Promise<TicketState>
+  stateOf(ticket: SentTicket): Promise<TicketState>
   /** Takes a ticket back that no worker has taken. */
-  withdraw(id: string): Promise<void>
+  withdraw(ticket: SentTicket): Promise<void>
   close(): Promise<void>
 }

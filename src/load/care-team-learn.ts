@@ -1,5 +1,6 @@
 /** Event that changes the slot of an account's care team: events are the only way to change a slot. Pure. */
 import { type CareTeamMark, type KnownCareTeam, type OwedDeletion, UNDATED } from '../ledger/ledger.ts'
+import type { Entry } from '../model/entry.ts'
 import type { MarkStep } from './care-team-decide.ts'
 import {
   type CareTeam,
@@ -77,12 +78,16 @@ function settled(team: CareTeam, changed: CareTeamRules['changed']): CareTeam {
   const deletions = new Map(team.deletions)
   const doubts = new Set(team.doubts)
   for (const [npi, wanted] of Map.groupBy(team.wanted, (one) => one.npi)) {
-    const before = team.known.find((one) => one.npi === npi)?.deletions ?? []
+    const row = team.known.find((one) => one.npi === npi)
+    const before = row?.deletions ?? []
+    // Without a list, the ledger alone tells of a newer entry.
+    const isByLedger = typeof team.listed === 'string' && row !== undefined && row.observedAt !== UNDATED
     const owed =
       changed === 'replace'
         ? owedFor(
             wanted,
             has.filter((one) => one.npi === npi),
+            isByLedger ? row.observedAt : undefined,
           )
         : undefined
     if (owed !== undefined) deletions.set(npi, owedAfter(before, owed))
@@ -101,19 +106,30 @@ const isStored = ({ status }: WantedCareTeam): boolean => status === 'created' |
 /**
  * Deletion of all older entries of a provider; undefined without news, or where the account has a newer entry.
  * @param has entries of the provider
+ * @param newestKnown date of the provider's newest entry by the ledger
  */
-function owedFor(wanted: readonly WantedCareTeam[], has: readonly HadCareTeam[]): OwedDeletion | undefined {
+function owedFor(
+  wanted: readonly WantedCareTeam[],
+  has: readonly HadCareTeam[],
+  newestKnown = Number.NEGATIVE_INFINITY,
+): OwedDeletion | undefined {
   const kept = newestRow(wanted)
   const until = kept[0]?.entry.observedAt
-  if (until === undefined || wanted.every(({ status }) => status === 'delivered') || isOutdated(kept, has))
-    return undefined
+  if (until === undefined || wanted.every(({ status }) => status === 'delivered')) return undefined
+  if (newestKnown > until || isOutdated(kept, has)) return undefined
   const standing = kept.map((one) => standingFor(one, has))
   const older = has.filter(
     (one) => one.isListed && !standing.includes(one) && (one.observedAt ?? Infinity) <= until,
   )
-  const by = kept.map(({ entry }, at) => [entry.transactionId, ...[standing[at]?.id ?? []].flat()])
+  const by = kept.map(({ entry }, at) => idsOf(entry, standing[at]))
   const doubtful = kept.filter(({ status }, at) => status === 'doubtful' && standing[at]?.isListed !== true)
   return { by, until, isSeen: older.length > 0, inDoubt: doubtful.map(({ entry }) => entry.content) }
+}
+
+/** Ids that the entry may have in the list: an equal row of the export may be the one that was sent. */
+const idsOf = ({ transactionId }: Entry, standing: HadCareTeam | undefined): string[] => {
+  const ids = [transactionId, standing?.id, standing?.ours]
+  return [...new Set(ids.filter((id) => id !== undefined))]
 }
 
 /** Form of an entry at the gateway: by our id, else the one with the mark, else the newest of equal fields. */
@@ -129,15 +145,16 @@ function standingFor(one: WantedCareTeam, has: readonly HadCareTeam[]): HadCareT
 
 /**
  * Deletions owed for a provider after a chunk. A new stored entry supersedes earlier deletions. A new entry in doubt may be missing, so that earlier
- * deletions stay. An earlier record in doubt may still turn out stored, and is deleted then.
+ * deletions stay. An earlier record in doubt may still turn out stored, and is deleted then. The chunk lists the provider: no deletion as missing stays.
  */
-function owedAfter(before: readonly OwedDeletion[], owed: OwedDeletion): OwedDeletion[] {
+function owedAfter(known: readonly OwedDeletion[], owed: OwedDeletion): OwedDeletion[] {
+  const before = known.filter((one) => !isMissing(one))
   if (owed.inDoubt.length > 0) {
     const isKnown = before.some(({ inDoubt }) => owed.inDoubt.every((content) => inDoubt.includes(content)))
     return isKnown ? [...before] : [...before, owed]
   }
   const own = new Set(owed.by.flat())
-  const inDoubt = before
+  const inDoubt = known
     .filter(({ until, by }) => until <= owed.until && !by.flat().some((id) => own.has(id)))
     .flatMap((one) => one.inDoubt)
   return [{ ...owed, inDoubt }, ...before.filter(({ until }) => until > owed.until)]

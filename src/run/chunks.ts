@@ -7,7 +7,6 @@ import {
   type MappedRow,
   RequestEntry,
   type RowOutcome,
-  rowKeysOf,
   type WithdrawnEntry,
 } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
@@ -205,17 +204,12 @@ export function createPipeline<Loaded>(
   }
 }
 
-function claimsOf({ rows, entries, withdrawn }: Chunk): Set<string> {
-  const claims = new Set<string>(rowKeysOf(withdrawn))
-  // A person without a listed care team may lose care teams.
+/** People and requests of a chunk. The key of a row is the person's; a person without a listed care team may lose care teams. */
+function claimsOf({ rows, entries }: Chunk): Set<string> {
+  const claims = new Set<string>()
   for (const { outcome } of rows) if (outcome.account !== undefined) claims.add(outcome.account.reference)
-  let last: Entry['row'] | undefined
-  for (const entry of entries) {
+  for (const entry of entries)
     if (entry instanceof RequestEntry) claims.add(`request ${entry.request.reference}`)
-    if (entry.row === last) continue
-    last = entry.row
-    claims.add(entry.rowKey).add(entry.account.reference)
-  }
   return claims
 }
 

@@ -2,6 +2,7 @@
  * Actions on runs, as values: the only entry, for the command line and for `openWaybill`. Each action opens and closes the ledger. A single
  * process at a time runs a job; any other gets `job-held`.
  */
+import { resolve } from 'node:path'
 import { type Job, readJob, readMappings } from '../definitions/definition-files.ts'
 import { assertTellable, chooseGateway, gatewayNameOf } from '../definitions/jobs.ts'
 import { NONE_ASIDE } from '../ledger/audit.ts'
@@ -22,6 +23,7 @@ import type { JobEnd, RunStory } from '../story/run-story.ts'
 import { present, shellWord } from '../system/shown-text.ts'
 import { amendRun, assertNoneUnfinished, assertSameGateway, findRun, nameRun } from './amend-run.ts'
 import { type Application, findJobOfRun, withKnownLedger, withLedgerIfAny } from './application.ts'
+import { asksWorkers, askWorkers } from './ask-workers.ts'
 import {
   type BackfillLook,
   type BackfillPlan,
@@ -64,6 +66,7 @@ export function beginRun(
   options: RunOptions,
 ): Promise<JobEnd> {
   const { settings, now } = application
+  if (asksWorkers(application, options)) return askForRun(application, watch, name, options)
   // A part of the exports says nothing about the night.
   const isPart = options.files.length > 0 || options.limit !== Number.POSITIVE_INFINITY
   const start = (): Promise<JobEnd> =>
@@ -82,6 +85,25 @@ export function beginRun(
     })
   // A person who names files sees the error.
   return notingRefusedStart({ home: settings.home, now, notes: options.files.length === 0 }, name, start)
+}
+
+/** @throws WaybillError for a job or mapping that is wrong here: no worker is asked */
+async function askForRun(
+  application: Application,
+  watch: BeginWatch,
+  name: string,
+  { files, limit, acceptDrift, acceptEnd, unfinishedAlone }: RunOptions,
+): Promise<JobEnd> {
+  const asked = runnable(application, await readJob(application.settings, name))
+  await readMappings(application.settings, asked.job)
+  const request = {
+    what: 'run',
+    job: name,
+    files: files.map((file) => resolve(file)),
+    ...present({ acceptDrift, acceptEnd, unfinishedAlone }),
+    ...(Number.isFinite(limit) ? { limit } : {}),
+  } as const
+  return askWorkers(application, watch, { ...asked, request })
 }
 
 /** Notes the incomplete exports of a run that looked for all exports of the job. */
@@ -222,6 +244,8 @@ export async function beginBackfill(
 ): Promise<JobEnd> {
   const { job, gateway } = runnable(application, await readDated(application, name, range))
   if (onFound !== undefined) onFound(job.definition.job, await lookBefore(application, job, range))
+  if (asksWorkers(application))
+    return askWorkers(application, watch, { job, gateway, request: { what: 'backfill', job: name, range } })
   return begin(application, watch, {
     job,
     gateway,
@@ -238,13 +262,17 @@ export async function beginRerun(
   run: string,
   only: Exclude<Selection, 'decided'> = 'left-behind',
 ): Promise<JobEnd> {
-  const { job, gateway } = await findJobOfRun(application, run)
+  const { job, gateway, id } = await findJobOfRun(application, run)
   assertTellable(application.settings, job)
+  if (asksWorkers(application)) {
+    const request = { what: 'rerun', job: job.definition.job, run: id, only } as const
+    return askWorkers(application, watch, { job, gateway, request })
+  }
   return begin(application, watch, {
     job,
     gateway,
     refusals: false,
-    work: async (deps) => rerunJob(deps, job, await findRun(deps.ledger, run), only),
+    work: async (deps) => rerunJob(deps, job, await findRun(deps.ledger, id), only),
   })
 }
 

@@ -97,16 +97,17 @@ export const knownIdentity = (application: Application): Promise<Identity> =>
 
 /**
  * Finds the job of a run, before any work that would be useless without the run.
- * @returns the job, and its gateway
+ * @returns the job, its gateway, and the id of the run
  * @throws WaybillError `ledger-not-found`, `run-not-found`, `run-pruned`; as `readJob` and `chooseGateway`
  */
 export async function findJobOfRun(
   context: Pick<Application, 'settings' | 'openLedger'>,
   id: string,
-): Promise<{ readonly job: Job; readonly gateway: string }> {
+): Promise<{ readonly job: Job; readonly gateway: string; readonly id: string }> {
   return withKnownLedger(context, async (ledger) => {
-    const job = await readJob(context.settings, (await findRun(ledger, id)).job)
-    return { job, gateway: chooseGateway(context.settings, job) }
+    const run = await findRun(ledger, id)
+    const job = await readJob(context.settings, run.job)
+    return { job, gateway: chooseGateway(context.settings, job), id: run.id }
   })
 }
 

@@ -1,7 +1,7 @@
 /** Begins runs of a job, with their followers: heartbeat, metrics of the last run, notices, traces. */
 import { targetsOf } from '../definitions/jobs.ts'
 import type { RunDependencies } from '../run/events.ts'
-import type { JobEnd } from '../story/run-story.ts'
+import type { JobEnd, RunStory } from '../story/run-story.ts'
 import type { LastRun } from '../telemetry/last-run-metrics.ts'
 import type { Application } from './application.ts'
 import { openRunDependencies, type RunWatch } from './connect-gateway.ts'
@@ -69,6 +69,8 @@ interface Beginning extends Pick<FollowedRun, 'job' | 'work'> {
 export interface BeginWatch extends RunWatch {
   /** Called at the end of the run, before its notifications are delivered, which may take ten seconds. */
   readonly onEnd?: (end: JobEnd) => void
+  /** Called each second while workers run the job, whose events are heard there; undefined while no worker has begun. */
+  readonly onLook?: (shown: RunStory | undefined) => void
 }
 
 /** @throws errors of `work`: nothing was run */

@@ -5,7 +5,6 @@
  * ended. Collects the problems of one wake-up, and notifies before the schedule sleeps.
  */
 import { hash } from 'node:crypto'
-import { statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Job } from '../definitions/definition-files.ts'
@@ -13,50 +12,50 @@ import { chooseGateway, gatewayNameOf, readTargets, targetsOf } from '../definit
 import { keyOf, type Target } from '../definitions/notify-definition.ts'
 import { planLooks } from '../expect/expectation-watch.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import type { FireRecord, Ledger, Tallies } from '../ledger/ledger.ts'
-import type { Counts } from '../model/balance.ts'
-import { allDone, EXIT, WaybillError } from '../model/errors.ts'
+import type { FireRecord } from '../ledger/ledger.ts'
+import type { Tickets } from '../ledger/tickets.ts'
+import { allDone, WaybillError } from '../model/errors.ts'
 import type { Need } from '../needs/need.ts'
-import { noteRefusedStart, notingRefusedStart } from '../needs/refused-starts.ts'
+import { noteRefusedStart } from '../needs/refused-starts.ts'
 import { trafficOf } from '../run/connect-stages.ts'
-import { createRunEvents, type RunDependencies, type RunListener } from '../run/events.ts'
-import { firesAfter, type Timetable } from '../schedule/fires.ts'
+import type { RunDependencies, RunListener } from '../run/events.ts'
 import { runSchedule } from '../schedule/run-schedule.ts'
 import {
   createScheduleEvents,
-  type FireEnd,
   type ListedJob,
   type LookPlan,
   type ScheduleEvents,
   type ScheduleParts,
 } from '../schedule/schedule-parts.ts'
-import { labelledRecords } from '../story/balance.ts'
-import { command, type Step } from '../story/next-steps.ts'
 import { type About, brokenNotice, goneNotice, missedNotice } from '../story/notices.ts'
-import type { RunSummary } from '../story/run-story.ts'
-import { freeBytes } from '../system/own-files.ts'
 import type { ListenAddress, Settings } from '../system/settings.ts'
-import type { LastRun } from '../telemetry/last-run-metrics.ts'
-import type { Counted, Metrics } from '../telemetry/metrics.ts'
-import { type Application, lastBackupAt, ledgerFile } from './application.ts'
-import { followed, runFollowed } from './begin.ts'
+import type { Application } from './application.ts'
+import { asksWorkers } from './ask-workers.ts'
 import { openGateways, type RunWatch, type Surroundings } from './connect-gateway.ts'
 import { createDigestWatch } from './digests.ts'
 import { expectationParts } from './expectations.ts'
-import { createHeartbeatWatch, followByHeartbeat } from './heartbeats.ts'
-import { type KnownLastRun, lastRunFile, latestEnd, type Watched } from './last-run.ts'
+import { askForFire, beginFire, isFireAwaited } from './fire-run.ts'
+import { createHeartbeatWatch } from './heartbeats.ts'
 import { createDeadlineWatch } from './late-jobs.ts'
 import { readNeeds } from './needs.ts'
-import { runJob } from './run-job.ts'
 import { tellDeadRun, tellHolder, tellLastTry } from './run-notices.ts'
-import { createJobList, isNothingExplained, isNothingFound, versionOfFolder } from './scheduled-jobs.ts'
+import {
+  countSchedule,
+  openScheduleMetrics,
+  type ScheduleMetrics,
+  tellInstallation,
+  watchJobs,
+} from './schedule-metrics.ts'
+import { createJobList, versionOfFolder } from './scheduled-jobs.ts'
 import { createTeller, lastTargets, type Teller, type TellerContext } from './teller.ts'
 
 /** Interval at which the schedule reads job files again. */
 const REREAD_MS = 60_000
 
 interface ScheduleWatch extends Pick<RunWatch, 'onConnected'> {
+  /** Receives the events of the schedule. */
   readonly events: ScheduleEvents
+  /** Makes the listener of a run. */
   readonly reporter: () => RunListener
 }
 
@@ -74,10 +73,12 @@ export async function keepSchedule(
   const served = address && (await openScheduleMetrics(application, address))
   const metrics = served?.metrics
   const parts = { ...watch, listener: {}, onRequest: metrics?.requestAnswered }
+  const tickets = asksWorkers(application) ? await application.openTickets({ supervises: false }) : undefined
   try {
     const { common, at, close } = await openGateways(application, parts)
-    await keep(application, { ...watch, readJobs, served }, common, at).finally(close)
+    await keep(application, { ...watch, readJobs, served, tickets }, common, at).finally(close)
   } finally {
+    await tickets?.close()
     await served?.close()
   }
 }
@@ -85,11 +86,13 @@ export async function keepSchedule(
 interface Keeping extends ScheduleWatch {
   readonly readJobs: () => Promise<ListedJob<Job>[]>
   readonly served: ScheduleMetrics | undefined
+  /** Set where workers run the jobs. */
+  readonly tickets: Tickets | undefined
 }
 
 async function keep(
   application: Application,
-  { readJobs, served, events, reporter }: Keeping,
+  { readJobs, served, tickets, events, reporter }: Keeping,
   common: Surroundings,
   at: (gateway: string) => Promise<RunDependencies>,
 ): Promise<void> {
@@ -113,6 +116,11 @@ async function keep(
     }
   })
   const watched = { teller: telling.teller, metrics, reporter }
+  const connect = async (gateway: string): Promise<RunDependencies> => {
+    const atGateway = await at(gateway)
+    sentTo.add(atGateway.gateway)
+    return atGateway
+  }
   await runSchedule<Job>({
     ...deps,
     async sleep(ms, signal) {
@@ -134,17 +142,18 @@ async function keep(
       await looks.listed(jobs, needs)
       return jobs
     },
-    run: (job, onRun, fire, retryAt) =>
-      notingRefusedStart({ home: settings.home, now: application.now }, job.definition.job, () =>
-        telling.running(job.definition.job, () => {
-          const isTriedAgain = (code: string | undefined): boolean => retryAt(code) !== undefined
-          return followed([followByHeartbeat(application, job, endOfFire, isTriedAgain)], async () => {
-            const atGateway = await at(chooseGateway(settings, job))
-            sentTo.add(atGateway.gateway)
-            return runOnce(application, watched, atGateway, [job, onRun, fire, retryAt])
-          })
-        }),
-      ),
+    run: (...parts) => {
+      const [{ definition }] = parts
+      const gateway = chooseGateway(settings, parts[0])
+      return telling.running(definition.job, () =>
+        tickets === undefined
+          ? beginFire(application, watched, () => connect(gateway), parts)
+          : askForFire(application, tickets, gateway, parts),
+      )
+    },
+    ...(tickets && {
+      isAwaited: (job: string, due: number) => isFireAwaited(tickets, deps.gatewayOf(job), { job, due }),
+    }),
     planLook: looks.planLook,
     events: createScheduleEvents(
       ...(metrics === undefined ? [] : [countSchedule(metrics, application.now)]),
@@ -195,63 +204,6 @@ function allLooks(...plans: readonly LookPlan[]): LookPlan {
     look: looks.length === 0 ? undefined : async () => void (await allDone(looks.map((look) => look()))),
   }
 }
-
-/** Observers of the runs. */
-interface WatchedJobs extends Pick<Keeping, 'reporter'> {
-  readonly teller: Teller
-  readonly metrics: Metrics | undefined
-}
-
-/** Runs a job like `waybill run`. */
-async function runOnce(
-  application: Application,
-  { teller, metrics, reporter }: WatchedJobs,
-  deps: RunDependencies,
-  [job, onRun, fire, retryAt]: Parameters<ScheduleParts<Job>['run']>,
-): Promise<FireEnd> {
-  const { logger } = application
-  const name = job.definition.job
-  const events = createRunEvents(
-    metrics === undefined ? {} : countRuns(metrics, name),
-    { runStarted: ({ id }) => onRun(id) },
-    reporter(),
-  )
-  const options = { files: [], limit: Number.POSITIVE_INFINITY, acceptDrift: false }
-  const isNothing = async (error: unknown): Promise<boolean> =>
-    isNothingFound(error) && (await isNothingExplained(deps.ledger, deps.gatewayName, job, fire))
-  const ended = await runFollowed(application, {
-    teller,
-    deps: { ...deps, events },
-    job,
-    next: nextOfSchedule,
-    isTriedAgain: (code) => retryAt(code) !== undefined,
-    refusals: async (error) => !(await isNothing(error)),
-    tell: [...lastRunFile(application), ...countEnd(metrics)],
-    counts: (error) => !isNothingFound(error),
-    work: (given) => runJob(given, job, options),
-  }).catch(async (error: unknown) => {
-    if (await isNothing(error)) return 'nothing' as const
-    throw error
-  })
-  if (ended === 'nothing') return ended
-  const { summary, exit, error } = ended
-  if (error !== undefined)
-    logger.error(`${error.message}. ${error.remedy}`, {
-      job: summary.job,
-      run: summary.run,
-      code: error.code,
-    })
-  return { run: summary.run, exit, ...(error === undefined ? {} : { error: error.code }) }
-}
-
-const endOfFire = (end: FireEnd) =>
-  end === 'nothing' ? { exit: EXIT.ok, code: undefined } : { exit: end.exit, code: end.error }
-
-/** A run that was interrupted with the schedule needs no command: the schedule resumes the run. */
-const nextOfSchedule = ({ run, state, reason }: RunSummary): readonly Step[] | undefined =>
-  state === 'interrupted' && reason === 'interrupted'
-    ? [{ say: 'It resumes when the schedule starts; to look', commands: [command('show', run)] }]
-    : undefined
 
 /**
  * Reasons of missed fires that need no notice: `paused` is known to the person who paused the job; `job-invalid` has a notice of its own;
@@ -425,213 +377,4 @@ async function versionOf(
     if (found !== undefined) return found.mtime.toISOString()
   }
   return 'gone'
-}
-
-type ScheduleMetrics = Awaited<ReturnType<typeof openScheduleMetrics>>
-
-/** @throws WaybillError `settings-invalid` if the address is unavailable */
-async function openScheduleMetrics(
-  { version, interrupt, logger }: Pick<Application, 'version' | 'interrupt' | 'logger'>,
-  address: ListenAddress,
-) {
-  const { createMetrics, serveMetrics } = await import('../telemetry/metrics.ts')
-  const metrics = createMetrics(version)
-  const isEnding = (): boolean => interrupt.aborted
-  let hindrance: () => Promise<string | undefined> = async () => 'the schedule is starting'
-  const server = await serveMetrics({ ...address, metrics, version, isEnding, hindrance: () => hindrance() })
-  logger.info(`metrics are served at ${server.url}/metrics`)
-  return {
-    metrics,
-    close: server.close,
-    /** @param look returns the reason why the schedule cannot work, if any; until the first look, the schedule is not ready */
-    ready(look: typeof hindrance) {
-      hindrance = look
-    },
-  }
-}
-
-/**
- * Publishes the last run of each job whenever the jobs are listed and the ledger has changed. A new process has the metrics before its
- * first run, and also sees runs and decisions from outside the schedule.
- */
-export function watchJobs(
-  { logger }: Pick<Application, 'logger'>,
-  deps: Omit<Watched, 'gatewayName'> & Pick<ScheduleParts<Job>, 'gatewayOf'>,
-  metrics: Metrics,
-): { listed(jobs: readonly { readonly name: string }[]): Promise<void> } {
-  const known = new Map<string, KnownLastRun | undefined>()
-  const look = async (job: string): Promise<void> => {
-    const before = known.get(job)
-    const now = await latestEnd({ ...deps, gatewayName: deps.gatewayOf(job) }, job)
-    // A resumed run has not ended; the run before is not the last.
-    const isNews =
-      now !== undefined && now.version !== before?.version && now.endedAt >= (before?.endedAt ?? 0)
-    if (isNews) metrics.lastRun(await now.read())
-    else if (before === undefined) metrics.neverRan(job)
-    known.set(job, isNews ? now : before)
-  }
-  return {
-    async listed(jobs) {
-      const names = new Set(jobs.map(({ name }) => name))
-      for (const gone of [...known.keys()].filter((name) => !names.has(name))) {
-        known.delete(gone)
-        metrics.forgetLastRun(gone)
-      }
-      for (const job of names) {
-        const isNew = !known.has(job)
-        try {
-          await look(job)
-        } catch {
-          if (!isNew) continue
-          known.set(job, undefined)
-          logger.warn('the metrics of the last run cannot be read from the ledger', { job })
-        }
-      }
-    },
-  }
-}
-
-/** State of ledger and home, published whenever the jobs are listed. Never throws: an unreadable value keeps its last state. */
-async function tellInstallation(
-  { settings }: Pick<Application, 'settings'>,
-  ledger: Ledger,
-  metrics: Metrics,
-  needs: () => Promise<readonly Need[]>,
-): Promise<void> {
-  const { home } = settings
-  try {
-    metrics.installation({
-      freeBytes: freeBytes(home),
-      ledgerBytes: settings.ledger === undefined ? statSync(ledgerFile({ settings })).size : 0,
-      lastBackupAt: await lastBackupAt(home),
-      ...(await ledger.overview.standing()),
-      needs: (await needs()).map(({ cause }) => cause),
-    })
-  } catch {
-    // The schedule itself reports problems of home and ledger.
-  }
-}
-
-/** Receivers of the last run; empty without metrics. */
-const countEnd = (metrics: Metrics | undefined): readonly ((run: LastRun) => void)[] =>
-  metrics === undefined
-    ? []
-    : [
-        metrics.lastRun,
-        ({ job, exit }) => {
-          metrics.count('job_exits', { job, exit: String(exit) })
-          // Needed if the run ended before its last event.
-          metrics.underWay(job, false)
-        },
-      ]
-
-export function countSchedule(metrics: Metrics, now: () => number) {
-  /** Jobs of the last listing: true if valid. */
-  const valid = new Map<string, boolean>()
-  const timetables = new Map<string, Timetable>()
-  metrics.watchFires(function* () {
-    for (const [job, timetable] of timetables) yield [job, firesAfter(timetable, now()).next().value]
-  })
-  const seen = (job: string, is: boolean): void => {
-    valid.set(job, is)
-    metrics.jobSeen(job, is)
-  }
-  const fired = (job: string, { state }: FireRecord): void => metrics.count('fires', { job, state })
-  return {
-    scheduled(job, timetable) {
-      timetables.set(job, timetable)
-      seen(job, true)
-    },
-    unscheduled(job) {
-      valid.delete(job)
-      timetables.delete(job)
-      metrics.jobSeen(job, undefined)
-    },
-    broken: (job) => seen(job, false),
-    trouble(job) {
-      if (job === undefined) for (const name of valid.keys()) metrics.jobSeen(name, false)
-    },
-    recovered() {
-      for (const [name, is] of valid) metrics.jobSeen(name, is)
-    },
-    ended: fired,
-    missed: fired,
-    skipped: fired,
-  } satisfies Partial<ScheduleEvents>
-}
-
-/**
- * Counts the events of successive runs. A resumed run counts from the state at which this process resumes it: earlier work is not counted
- * twice.
- */
-export function countRuns(metrics: Metrics, job: string) {
-  let tallies: Readonly<Tallies> | undefined
-  const tallied = createGrowth(metrics)
-  const settled = createGrowth(metrics)
-  const countTallies = (): void => {
-    if (tallies !== undefined) tallied.count(tallyCounts(job, tallies))
-  }
-  return {
-    runStarted(run) {
-      tallies = run.tallies
-      tallied.begin(tallies === undefined ? [] : tallyCounts(job, tallies))
-      metrics.underWay(job, true)
-    },
-    exportStarted({ counts }) {
-      settled.begin(settledCounts(job, counts))
-    },
-    exportAdvanced({ counts, left }) {
-      settled.count(settledCounts(job, counts))
-      countTallies()
-      for (const { outcome, stage, code } of left())
-        if (outcome === 'rejected') metrics.count('rejects', { job, stage, code })
-    },
-    exportDrifted({ findings }) {
-      for (const { measure } of findings) metrics.count('drift', { job, measure })
-    },
-    exportEnded: () => metrics.count('exports', { job, state: 'finished' }),
-    exportFailed: () => metrics.count('exports', { job, state: 'failed' }),
-    waiting: (event) => metrics.count('gateway_waits', { class: event.class }),
-    runEnded({ state, workedMs }) {
-      countTallies()
-      metrics.underWay(job, false)
-      metrics.runEnded({ job, state, durationMs: workedMs })
-    },
-  } satisfies RunListener
-}
-
-/** Adds the growth of numbers since the last count. */
-function createGrowth(metrics: Metrics) {
-  let before: readonly Counted[] = []
-  return {
-    begin(now: readonly Counted[]) {
-      before = now
-    },
-    count(now: readonly Counted[]) {
-      for (const [at, [name, labels, count = 0]] of now.entries())
-        metrics.count(name, labels, count - (before[at]?.[2] ?? 0))
-      before = now
-    },
-  }
-}
-
-function tallyCounts(job: string, { accounts, requests }: Readonly<Tallies>): Counted[] {
-  const { sent, retried, readBack } = requests
-  return [
-    ...Object.entries(accounts).map(([outcome, count]): Counted => ['accounts', { job, outcome }, count]),
-    ...Object.entries({ sent, retried, 'read-back': readBack }).map(
-      ([request, count]): Counted => ['requests', { job, request }, count],
-    ),
-  ]
-}
-
-function settledCounts(job: string, { rows, records }: Counts): Counted[] {
-  return [
-    ...(['mapped', 'skipped', 'rejected'] as const).map(
-      (outcome): Counted => ['rows', { job, outcome }, rows[outcome]],
-    ),
-    ...labelledRecords(records)
-      .filter(([, outcome]) => outcome !== 'pending')
-      .map(([kind, outcome, count]): Counted => ['records', { job, kind, outcome }, count]),
-  ]
 }

@@ -1,28 +1,40 @@
 /**
- * Runs on several machines over one ledger in PostgreSQL. A worker takes tickets and runs their jobs as `waybill run` does; a command that asks
- * for a run sends a ticket, and follows the run in the ledger.
+ * Runs on several machines over one ledger in PostgreSQL: a worker takes tickets, and carries each out by the road of the command that sent it.
  */
-import { readJob, readMappings } from '../definitions/definition-files.ts'
-import { assertTellable, chooseGateway, gatewayNameOf } from '../definitions/jobs.ts'
+import { readJob } from '../definitions/definition-files.ts'
+import { gatewayNameOf } from '../definitions/jobs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { RunRequest, Ticket, TicketEnd, Tickets } from '../ledger/tickets.ts'
-import { codeOf, EXIT, type ExitCode, endingOf, WaybillError } from '../model/errors.ts'
+import {
+  type Lane,
+  laneOf,
+  type RunRequest,
+  type Ticket,
+  type TicketEnd,
+  type Tickets,
+} from '../ledger/tickets.ts'
+import { codeOf, EXIT, endingOf, WaybillError } from '../model/errors.ts'
 import { LOOK_EVERY_MS } from '../run/lease.ts'
 import { gatherStory } from '../story/facts.ts'
-import type { JobEnd, RunStory } from '../story/run-story.ts'
+import type { JobEnd } from '../story/run-story.ts'
 import { present } from '../system/shown-text.ts'
-import { beginRun } from './actions.ts'
-import { type Application, withKnownLedger } from './application.ts'
+import { beginBackfill, beginRerun, beginRun, resumeRun } from './actions.ts'
+import { type Application, knownIdentity, withKnownLedger } from './application.ts'
+import { assertShared, refusalOf } from './ask-workers.ts'
 import type { BeginWatch } from './begin.ts'
-import type { RunOptions } from './run-job.ts'
+import { beginFireOfTicket } from './fire-run.ts'
 
 /** Half the silence after which a ticket goes to another worker. */
 const BEAT_EVERY_MS = 5_000
+/** Interval at which a free worker asks for a ticket. */
+const ASK_EVERY_MS = 500
 /** Longest wait for the lease of a dead worker: longer than a lease in PostgreSQL lasts. */
 const MOST_WAIT_MS = 30_000
+/** Number of recent runs to search. */
+const LOOKED_AT = 50
 
 /**
  * Carries out tickets until interrupted. An interrupted run is handed back: another worker continues the run at once.
+ * @param concurrency runs at once; one backfill beside them
  * @param watch makes the watch of each run
  * @throws WaybillError `usage-wrong` without a ledger in PostgreSQL, `ledger-unusable`
  */
@@ -33,12 +45,16 @@ export async function keepWorking(
 ): Promise<void> {
   const { interrupt, logger, sleep } = application
   assertShared(application)
+  // Refuses another key than that of the ledger.
+  await knownIdentity(application)
+  // Tickets are sent by others: a worker does what it takes.
+  const worker = { ...application, settings: { ...application.settings, runBy: 'this-process' } } as const
   const tickets = await application.openTickets({ supervises: true })
-  const pause = () => sleep(LOOK_EVERY_MS, interrupt).catch(() => {})
+  const pause = () => sleep(ASK_EVERY_MS, interrupt).catch(() => {})
   let isAway = false
-  const takeOne = async (): Promise<Ticket | undefined> => {
+  const takeOne = async (lane: Lane): Promise<Ticket | undefined> => {
     try {
-      const ticket = await tickets.take()
+      const ticket = await tickets.take(lane)
       if (isAway) logger.info('tickets can be taken again')
       isAway = false
       return ticket
@@ -49,27 +65,20 @@ export async function keepWorking(
       return undefined
     }
   }
-  const serve = async (): Promise<void> => {
+  const serve = async (lane: Lane): Promise<void> => {
     while (!interrupt.aborted) {
-      const ticket = await takeOne()
+      const ticket = await takeOne(lane)
       if (ticket === undefined) await pause()
-      else await carryTicket(application, tickets, ticket, watch())
+      else await carryTicket(worker, tickets, ticket, watch())
     }
   }
   logger.info('the worker has started')
   try {
-    await Promise.all(Array.from({ length: concurrency }, serve))
+    await Promise.all([...Array.from({ length: concurrency }, () => serve('run')), serve('backfill')])
   } finally {
     await tickets.close()
   }
   logger.info('the worker has ended')
-}
-
-function assertShared({ settings }: Pick<Application, 'settings'>): void {
-  if (settings.ledger !== undefined) return
-  throw new WaybillError('usage-wrong', 'workers need a ledger in PostgreSQL', {
-    remedy: 'Set WAYBILL_LEDGER on each machine: docs/ledger.md, "Workers".',
-  })
 }
 
 async function carryTicket(
@@ -93,152 +102,104 @@ async function carryTicket(
   const isHandedBack = interrupt.aborted && end.exit === EXIT.interrupted
   await (isHandedBack ? tickets.giveBack(ticket) : tickets.complete(ticket, end)).catch(() => {
     // The ticket comes back after the silence, and the next try finds the run in the ledger.
-    logger.warn('the end of the run cannot be noted in the queue', { job: ticket.request.job })
+    logger.warn('the end of the run cannot be noted in the queue', { job: ticket.request?.job })
   })
 }
 
-async function runTicket(
-  application: Application,
-  { attempt, request }: Ticket,
-  watch: BeginWatch,
-): Promise<TicketEnd> {
-  const { job, limit = Number.POSITIVE_INFINITY, acceptDrift = false, ...more } = request
+async function runTicket(application: Application, ticket: Ticket, watch: BeginWatch): Promise<TicketEnd> {
+  const { request } = ticket
   try {
-    if (attempt > 0) await awaitLease(application, job)
-    const end = await beginRun(application, watch, job, { ...more, files: [], limit, acceptDrift })
-    const { summary, exit, error, resumed } = end
-    return { run: summary.run, exit, ...present({ resumed: resumed?.summary.run, code: error?.code }) }
+    if (request === undefined) throw sealedByAnotherKey()
+    const before = ticket.attempt === 0 ? 'nothing' : await begunBefore(application, ticket, request)
+    if (typeof before === 'object') return endOfTicket(before)
+    if (request.what === 'run' && request.fire !== undefined)
+      return await beginFireOfTicket(application, watch, { job: request.job, due: request.fire })
+    return endOfTicket(await beginRequested(application, watch, request, before === 'unfinished'))
   } catch (error) {
-    const { exit, code } = endingOf(error)
+    const { job } = request ?? {}
     const words = error instanceof WaybillError ? `${error.message}. ${error.remedy}` : codeOf(error)
-    application.logger.error(words, { job, code })
-    return code === 'unexpected' ? { exit } : { exit, code }
+    application.logger.error(words, { job, code: endingOf(error).code })
+    return refusalOf(error)
   }
 }
 
-/** Waits for the end of a dead worker's lease. A job that somebody else runs is refused afterwards, as ever. */
-async function awaitLease(application: Application, name: string): Promise<void> {
-  const { settings, now, sleep, interrupt, isDead } = application
-  const { definition } = await readJob(settings, name)
-  await withKnownLedger(application, async (ledger) => {
-    const jobId = await ledger.jobs.id(definition.job, gatewayNameOf(settings, definition))
-    const until = now() + MOST_WAIT_MS
-    while (now() < until && (await ledger.leases.holder(jobId, now(), isDead)) !== undefined)
-      await sleep(LOOK_EVERY_MS, interrupt)
+const sealedByAnotherKey = (): WaybillError =>
+  new WaybillError('key-differs', 'the ticket was sent with another key than that of this worker', {
+    remedy: 'Set the same WAYBILL_KEY on each machine.',
   })
-}
 
-/** True for a run that any machine can do: files, and a new ledger or key, concern this one. */
-export const isForWorkers = (
-  { settings }: Pick<Application, 'settings'>,
-  { files, lookFirst, newLedger, newKey }: RunOptions,
-): boolean =>
-  settings.runBy === 'workers' &&
-  files.length === 0 &&
-  [lookFirst, newLedger, newKey].every((option) => option !== true)
+/** Begins by the road of the command. @param continues true if an earlier try has begun the run */
+function beginRequested(
+  application: Application,
+  watch: BeginWatch,
+  request: RunRequest,
+  continues: boolean,
+): Promise<JobEnd> {
+  switch (request.what) {
+    case 'run': {
+      const { job, limit = Number.POSITIVE_INFINITY, acceptDrift = false, ...more } = request
+      return beginRun(application, watch, job, { ...more, limit, acceptDrift })
+    }
+    case 'backfill':
+      return beginBackfill(application, watch, request.job, request.range)
+    case 'rerun':
+      // As `waybill run` continues a rerun whose process has ended.
+      return continues
+        ? resumeRun(application, watch, request.job)
+        : beginRerun(application, watch, request.run, request.only)
+  }
+}
 
 /**
- * Has a worker run a job, and waits for the end.
- * @param onLook receives the progress each second; undefined while no worker has begun
- * @throws WaybillError as a run does; `job-held` if the job has a ticket already; `interrupted`: a run that has begun continues
+ * Finds out how far the earlier tries have come. Waits for the end of a dead worker's lease; a job that somebody else runs is refused afterwards,
+ * as ever.
+ * @returns the end of the run, if only the ticket lacked it
  */
-export async function askWorkers(
+async function begunBefore(
   application: Application,
-  name: string,
-  options: RunOptions,
-  onLook: (shown: RunStory | undefined) => void,
-): Promise<JobEnd> {
+  { sentAt }: Ticket,
+  request: RunRequest,
+): Promise<JobEnd | 'unfinished' | 'nothing'> {
   const { settings } = application
-  assertShared(application)
-  const job = await readJob(settings, name)
-  assertTellable(settings, job)
-  const gateway = chooseGateway(settings, job)
-  await readMappings(settings, job)
-  const tickets = await application.openTickets({ supervises: false })
-  try {
-    const id = await tickets.send(`${job.definition.job} ${gateway}`, requestOf(name, options))
-    if (id === undefined)
-      throw new WaybillError('job-held', `a worker runs the job ${name}, or is about to`, {
-        remedy: 'To follow the run: `waybill watch`. To stop it: `waybill stop RUN`.',
-      })
-    return await withKnownLedger(application, async (ledger) => {
-      const jobId = await ledger.jobs.id(job.definition.job, gateway)
-      const end = await awaitEnd(application, ledger, tickets, { id, name, jobId, onLook })
-      return endOf(application, ledger, name, end)
-    })
-  } finally {
-    await tickets.close()
+  const { definition } = await readJob(settings, request.job)
+  const gateway = gatewayNameOf(settings, definition)
+  const kind = laneOf(request) === 'backfill' ? 'backfill' : 'ordinary'
+  return withKnownLedger(application, async (ledger) => {
+    const jobId = await ledger.jobs.id(definition.job, gateway)
+    await awaitLease(application, ledger, jobId, kind === 'backfill')
+    const origin = request.what === 'rerun' ? request.run : null
+    const unfinished = await ledger.runs.unfinished(jobId, kind)
+    if (unfinished !== undefined) return unfinished.origin_run === origin ? 'unfinished' : 'nothing'
+    const run = (await ledger.runs.list(LOOKED_AT, { job: definition.job })).find(
+      (one) =>
+        one.gateway === gateway &&
+        one.started_at >= sentAt &&
+        one.origin_run === origin &&
+        (one.backfill === null) === (kind === 'ordinary'),
+    )
+    if (run === undefined) return 'nothing'
+    const story = await gatherStory({ ledger, home: settings.home }, run.id)
+    return { ...story, exit: story.summary.exit ?? EXIT.interrupted }
+  })
+}
+
+async function awaitLease(
+  { now, sleep, interrupt, isDead }: Application,
+  ledger: Ledger,
+  jobId: number,
+  givesWay: boolean,
+): Promise<void> {
+  const until = now() + MOST_WAIT_MS
+  while (now() < until) {
+    const holder = await ledger.leases.holder(jobId, now(), isDead)
+    if (holder === undefined || (holder.gives_way !== 0) !== givesWay) return
+    await sleep(LOOK_EVERY_MS, interrupt)
   }
 }
 
-const requestOf = (
-  job: string,
-  { limit, acceptDrift, acceptEnd, unfinishedAlone }: RunOptions,
-): RunRequest => ({
-  job,
-  ...present({ acceptEnd, unfinishedAlone }),
-  ...(Number.isFinite(limit) ? { limit } : {}),
-  ...(acceptDrift ? { acceptDrift } : {}),
+const endOfTicket = ({ summary, exit, error, resumed }: JobEnd): TicketEnd => ({
+  run: summary.run,
+  exit,
+  ...present({ resumed: resumed?.summary.run }),
+  ...(error === undefined ? {} : refusalOf(error, exit)),
 })
-
-interface Asked {
-  readonly id: string
-  readonly name: string
-  readonly jobId: number
-  readonly onLook: (shown: RunStory | undefined) => void
-}
-
-async function awaitEnd(
-  application: Application,
-  ledger: Ledger,
-  tickets: Tickets,
-  { id, name, jobId, onLook }: Asked,
-): Promise<TicketEnd> {
-  const { interrupt, sleep } = application
-  for (;;) {
-    const state = await tickets.stateOf(id)
-    if (typeof state === 'object') return state
-    if (state === 'gone') throw new WaybillError('interrupted', `the ticket of the job ${name} was removed`)
-    if (interrupt.aborted) {
-      if (state === 'queued') await tickets.withdraw(id)
-      throw new WaybillError('interrupted', `the run of ${name} is no longer watched`, {
-        remedy:
-          state === 'queued' ? 'No worker had begun it.' : 'It continues on its worker: `waybill watch`.',
-      })
-    }
-    onLook(state === 'queued' ? undefined : await runOf(application, ledger, jobId))
-    await sleep(LOOK_EVERY_MS, interrupt).catch(() => {})
-  }
-}
-
-/** Story of the run that holds the job; undefined before its first write. */
-async function runOf(application: Application, ledger: Ledger, jobId: number): Promise<RunStory | undefined> {
-  const last = await ledger.leases.last(jobId)
-  const known = last === undefined ? undefined : await ledger.runs.find(last.run_id)
-  return known && story(application, ledger, known.id)
-}
-
-const story = ({ settings }: Application, ledger: Ledger, run: string): Promise<RunStory> =>
-  gatherStory({ ledger, home: settings.home }, run)
-
-async function endOf(
-  application: Application,
-  ledger: Ledger,
-  name: string,
-  { run, resumed, exit, code }: TicketEnd,
-): Promise<JobEnd> {
-  if (run === undefined) {
-    const message = `the worker refused the run of ${name}; its log has the cause`
-    throw code === undefined ? new Error(message) : new WaybillError(code, message)
-  }
-  const shown = await story(application, ledger, run)
-  const { detail = 'the run ended early' } = shown.summary
-  return {
-    ...shown,
-    exit: exit as ExitCode,
-    ...present({
-      error: code && new WaybillError(code, detail),
-      resumed: resumed === undefined ? undefined : await story(application, ledger, resumed),
-    }),
-  }
-}

@@ -73,7 +73,8 @@ export async function tendJob<Job>(
   // Another process was faster and runs the job.
   if (begun === undefined) return later
   events.begun(name, begun, why !== undefined, again)
-  return { begun: { fire: begun, over: runFire(parts, listed, begun) } }
+  const isContinued = fire.state === 'interrupted'
+  return { begun: { fire: begun, over: runFire(parts, listed, begun, isContinued) } }
 }
 
 /**
@@ -135,7 +136,7 @@ async function openFires<Job>(
       fire.owner === null ||
       fire.owner === owner ||
       isDead(fire.owner) ||
-      (isOld && !(await isHeldOrAwaited(parts, jobId)))
+      (isOld && !(await isHeldOrAwaited(parts, name, fire)))
     const left = isGone ? await ledger.fires.move(fire, 'interrupt') : undefined
     if (left?.state === 'interrupted') {
       parts.events.abandoned(name, left)
@@ -145,11 +146,13 @@ async function openFires<Job>(
   return { open, retrying, running }
 }
 
-/** True if a process runs the job, or waits for the lease. A backfill alone does not count: a backfill may run for days, and starts no fire. */
+/** True if a process runs the job, waits for the lease, or is to run the job. A backfill alone does not count: a backfill may run for days, and starts no fire. */
 async function isHeldOrAwaited<Job>(
-  { ledger, now, isDead }: ScheduleParts<Job>,
-  jobId: number,
+  { ledger, now, isDead, isAwaited }: ScheduleParts<Job>,
+  name: string,
+  { due, job_id: jobId }: FireRecord,
 ): Promise<boolean> {
+  if ((await isAwaited?.(name, due)) === true) return true
   const holder = await ledger.leases.holder(jobId, now(), isDead)
   if (holder === undefined || holder.gives_way === 0) return holder !== undefined
   return (await ledger.way.waiter(jobId, now(), isDead)) !== undefined
@@ -190,6 +193,7 @@ async function runFire<Job>(
   parts: ScheduleParts<Job>,
   { name, job, schedule }: Extract<ListedJob<Job>, { readonly schedule: unknown }>,
   fire: FireRecord,
+  isContinued: boolean,
 ): Promise<void> {
   const { ledger, events, now } = parts
   const { fires } = ledger
@@ -198,9 +202,9 @@ async function runFire<Job>(
     noted = noted.then(() => fires.noteRun(fire, id)).catch((error) => events.trouble(name, error))
   }
   try {
-    const retryAt = decideOnce((code) => nextTry(schedule, fire.due, code, now()))
+    const retryAt = decideOnce((code, at = now()) => nextTry(schedule, fire.due, code, at))
     const end = await parts
-      .run(job, note, fire, retryAt)
+      .run(job, note, fire, retryAt, isContinued)
       .catch((error: unknown) => endOf(error, name, events))
     await noted
     if (end === 'held') {
@@ -235,10 +239,10 @@ const storeEnd = <Job>(
   })
 
 /** Keeps the first answer: the notice and the ledger must not disagree by a millisecond. */
-function decideOnce(decide: RetryDecision): RetryDecision {
+export function decideOnce(decide: RetryDecision): RetryDecision {
   let decided: { readonly at: number | undefined } | undefined
-  return (code) => {
-    decided ??= { at: decide(code) }
+  return (code, at) => {
+    decided ??= { at: decide(code, at) }
     return decided.at
   }
 }

@@ -28,8 +28,8 @@ export interface FireRunEnd {
   readonly error?: string
 }
 
-/** Gives one answer for the end of a run: who notifies and who stores the fire agree. */
-export type RetryDecision = (code: string | undefined) => number | undefined
+/** Gives one answer for the end of a run: who notifies and who stores the fire agree. @param at default: now */
+export type RetryDecision = (code: string | undefined, at?: number) => number | undefined
 
 /** Plan of the checks for expected exports of a job. */
 export interface LookPlan {
@@ -65,6 +65,7 @@ export interface ScheduleParts<Job> {
    * Runs a job to its end.
    * @param onRun receives the id of each run that starts or resumes
    * @param retryAt decides about another try after an error code: instant of the next try; undefined for none
+   * @param isContinued true if the process of the fire has ended without a result
    * @throws WaybillError `job-held`, or an error that kept the job from running
    */
   readonly run: (
@@ -72,7 +73,10 @@ export interface ScheduleParts<Job> {
     onRun: (id: string) => void,
     fire: FireRecord,
     retryAt: RetryDecision,
+    isContinued: boolean,
   ) => Promise<FireEnd>
+  /** True while a worker is to run the job for the fire. */
+  readonly isAwaited?: (job: string, due: number) => Promise<boolean>
   readonly planLook: (job: Job) => Promise<LookPlan>
   readonly events: ScheduleEvents
 }

@@ -143,7 +143,7 @@ const SETTINGS = {
   ledgerPassword: secret('WAYBILL_LEDGER_PASSWORD'),
   /** Command that prints the password of the ledger's database, for each connection. */
   ledgerPasswordCommand: plain('WAYBILL_LEDGER_PASSWORD_COMMAND'),
-  /** Runs of `waybill run`: by the process itself, or by workers. */
+  /** Runs of commands and schedules: by the process itself, or by workers. */
   runBy: choice('WAYBILL_RUN_BY', ['this-process', 'workers'], 'this-process'),
   jobs: folder('WAYBILL_JOBS', 'jobs'),
   mappings: folder('WAYBILL_MAPPINGS', 'mappings'),

@@ -76,14 +76,93 @@ function loadUcum() {
 let loaded: ReturnType<typeof loadUcum> | undefined
 const ucum = (): ReturnType<typeof loadUcum> => (loaded ??= loadUcum())
 
+/** A unit in terms of another one: `value * slope + offset`. */
+export type Factor = readonly [slope: number, offset: number]
+
+/** Units worked out at build time: the library of UCUM is loaded only for others. */
+export interface WorkedUnits {
+  /** Texts that are UCUM codes. */
+  readonly codes: ReadonlySet<string>
+  /** Factors between units that convert, by `pairOf`. */
+  readonly factors: Readonly<Record<string, Factor>>
+}
+
+const NOTHING_WORKED: WorkedUnits = { codes: new Set(), factors: {} }
+
+/** Target of a conversion. */
+interface Target {
+  /** UCUM code. */
+  readonly unit: string
+  /** g/mol, where mass and amount of substance may be converted into each other. */
+  readonly molarMass?: number | undefined
+  /** Code of the measurement, for units that are equal under two names for it (`mappings/catalog/units-alike.csv`). */
+  readonly loinc?: string | undefined
+}
+
+interface UnitPair {
+  readonly source: string
+  readonly target: string
+  readonly molarMass: number | undefined
+}
+
+const pairOf = ({ source, target, molarMass }: UnitPair): string => `${source} ${target} ${molarMass ?? ''}`
+
+/** @param code UCUM code of the source */
+function unitPair(code: string, { unit, molarMass, loinc }: Target): UnitPair {
+  const pair = code === unit ? undefined : alikeOf(loinc)
+  return pair === undefined
+    ? { source: code, target: unit, molarMass }
+    : { source: code.replace(...pair), target: unit.replace(...pair), molarMass }
+}
+
+/** Factors from each of the codes to each target that the code converts to, by `pairOf`. */
+export function workOutFactors(
+  codes: Iterable<string>,
+  targets: readonly Target[],
+): Readonly<Record<string, Factor>> {
+  const pairs = [...codes].flatMap((code) => targets.map((target) => unitPair(code, target)))
+  const factors: Record<string, Factor> = {}
+  for (const pair of pairs) {
+    const factor = pair.source === pair.target ? undefined : factorOf(pair)
+    if (typeof factor === 'object') factors[pairOf(pair)] = factor
+  }
+  return factors
+}
+
+/** @returns the factor, or the reason why there is none */
+function factorOf({ source, target, molarMass }: UnitPair): Factor | string {
+  // Ratios of different things share the dimension 1 (HbA1c: mmol/mol and % are related by the NGSP equation, not by 0.1).
+  if (isRatio(source) && isRatio(target))
+    return ': ratios of different things have no factor (HbA1c: mmol/mol is IFCC, % is NGSP)'
+  if (isRatio(source)) return ': it is a ratio, the measurement is not'
+  if (isRatio(target)) return ': the measurement is a ratio, the unit is not'
+  // No factor converts an international unit to another unit, but its multiples convert: uIU/mL is mIU/L. The library refuses
+  // both; with an amount of substance in place of the unit, it computes the multiple.
+  const multiples = source.includes(IU) && target.includes(IU)
+  const plain = (code: string): string => (multiples ? code.replaceAll(IU, 'mol') : code)
+  const options = molarMass === undefined || multiples ? {} : { molecularWeight: molarMass }
+  const points = [0, 1, 2].map((value) => {
+    const answer = ucum().utilities.convertUnitTo(plain(source), value, plain(target), options)
+    return answer.status === 'succeeded' ? answer.toVal : null
+  })
+  const [zero, one, two] = points
+  if (typeof zero !== 'number' || typeof one !== 'number' || typeof two !== 'number') return ''
+  const slope = one - zero
+  return Math.abs(zero + 2 * slope - two) > 1e-9 * Math.max(1, Math.abs(two)) ? '' : [slope, zero]
+}
+
+function isRatio(code: string): boolean {
+  const unit = ucum().utilities.getSpecifiedUnit(code, 'validate').unit
+  return unit?.dim_?.dimVec_?.every((exponent) => exponent === 0) ?? false
+}
+
 /**
  * Creates units from their spellings.
  * @param spellings vendor's spelling → UCUM code; matched exactly first, then without regard to case and spaces
- * @param known texts known to be UCUM codes
  */
 export function createUnits(
   spellings: ReadonlyMap<string, string>,
-  known: ReadonlySet<string> = new Set(),
+  worked: WorkedUnits = NOTHING_WORKED,
 ): Units {
   const folded = new Map([...spellings].map(([spelling, code]) => [fold(spelling), code]))
   const conversions = new Map<string, Conversion>()
@@ -91,53 +170,23 @@ export function createUnits(
   const resolve = (spelling: string): string | undefined => {
     const listed = spellings.get(spelling)
     if (listed !== undefined) return listed
-    return known.has(spelling) || isUcum(spelling) ? spelling : folded.get(fold(spelling))
+    return worked.codes.has(spelling) || isUcum(spelling) ? spelling : folded.get(fold(spelling))
   }
 
-  const workOut = (
-    from: string,
-    to: string,
-    molarMass: number | undefined,
-    loinc: string | undefined,
-  ): Conversion => {
+  const workOut = (from: string, to: Target): Conversion => {
     const resolved = resolve(from)
     if (resolved === undefined) return UNKNOWN
-    const pair = resolved === to ? undefined : alikeOf(loinc)
-    const [source, target] =
-      pair === undefined ? [resolved, to] : [resolved.replace(...pair), to.replace(...pair)]
-    if (source === target) return { ok: true, same: true, convert: (value) => value }
-    const refuse = (why: string): Conversion => ({
-      ok: false,
-      code: 'unit-mismatch',
-      message: `the unit cannot be converted to ${to}${why}`,
-    })
-    // Ratios of different things share the dimension 1 (HbA1c: mmol/mol and % are related by the NGSP equation, not by 0.1).
-    if (isRatio(source) && isRatio(target))
-      return refuse(': ratios of different things have no factor (HbA1c: mmol/mol is IFCC, % is NGSP)')
-    if (isRatio(source)) return refuse(': it is a ratio, the measurement is not')
-    if (isRatio(target)) return refuse(': the measurement is a ratio, the unit is not')
-    const mismatch = refuse('')
-    // No factor converts an international unit to another unit, but its multiples convert: uIU/mL is mIU/L. The library refuses
-    // both; with an amount of substance in place of the unit, it computes the multiple.
-    const multiples = source.includes(IU) && target.includes(IU)
-    const plain = (code: string): string => (multiples ? code.replaceAll(IU, 'mol') : code)
-    const options = molarMass === undefined || multiples ? {} : { molecularWeight: molarMass }
-    const points = [0, 1, 2].map((value) => {
-      const answer = ucum().utilities.convertUnitTo(plain(source), value, plain(target), options)
-      return answer.status === 'succeeded' ? answer.toVal : null
-    })
-    const [zero, one, two] = points
-    if (typeof zero !== 'number' || typeof one !== 'number' || typeof two !== 'number') return mismatch
-    const slope = one - zero
-    if (Math.abs(zero + 2 * slope - two) > 1e-9 * Math.max(1, Math.abs(two))) return mismatch
+    const pair = unitPair(resolved, to)
+    if (pair.source === pair.target) return { ok: true, same: true, convert: (value) => value }
+    const factor = worked.factors[pairOf(pair)] ?? factorOf(pair)
+    if (typeof factor === 'string') {
+      const message = `the unit cannot be converted to ${to.unit}${factor}`
+      return { ok: false, code: 'unit-mismatch', message }
+    }
+    const [slope, offset] = factor
     // Equal units under two names (10*9/L, 10*3/uL) leave the digits unchanged.
-    const same = zero === 0 && Math.abs(slope - 1) < 1e-12
-    return { ok: true, same, convert: (value) => value * slope + zero }
-  }
-
-  const isRatio = (code: string): boolean => {
-    const unit = ucum().utilities.getSpecifiedUnit(code, 'validate').unit
-    return unit?.dim_?.dimVec_?.every((exponent) => exponent === 0) ?? false
+    const same = offset === 0 && Math.abs(slope - 1) < 1e-12
+    return { ok: true, same, convert: (value) => value * slope + offset }
   }
 
   return {
@@ -151,7 +200,7 @@ export function createUnits(
       const key = `${from}\u0000${to}\u0000${molarMass ?? ''}\u0000${loinc ?? ''}`
       let found = conversions.get(key)
       if (found === undefined) {
-        found = workOut(from, to, molarMass, loinc)
+        found = workOut(from, { unit: to, molarMass, loinc })
         // A column of free text must not grow the map without bound.
         if (conversions.size < KEPT) conversions.set(key, found)
       }

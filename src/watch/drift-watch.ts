@@ -8,7 +8,7 @@ import { z } from 'zod'
 import type { LoadedMapping } from '../definitions/definition-files.ts'
 import { comparesDrift, type DriftDefinition } from '../definitions/job-definition.ts'
 import type { OpenExport } from '../extract/open-export.ts'
-import type { Ledger, RunLedger } from '../ledger/ledger.ts'
+import type { Ledger, Profiles, RunLedger } from '../ledger/ledger.ts'
 import type { RowOutcome } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import { isTable, type Row } from '../model/row.ts'
@@ -43,6 +43,14 @@ export interface DriftMemory {
   readonly now: number
 }
 
+/** The part of the memory that a watch reads. */
+type WatchMemory = Omit<DriftMemory, 'ledger'> & {
+  readonly ledger: { readonly profiles: Pick<Profiles, 'has' | 'latest'> }
+}
+
+/** The part of a run's ledger that a watch writes. */
+type WatchNotes = Pick<RunLedger, 'noteDrift' | 'saveProfile'>
+
 export interface DriftWatch {
   /**
    * Reads as far as necessary before anything of the export is sent. Call first.
@@ -60,18 +68,18 @@ export interface DriftWatch {
   /** Adds a finding made elsewhere. */
   note(finding: DriftFinding): void
   /** Records the result of reading ahead. */
-  begin(runLedger: RunLedger, exportRow: number): Promise<void>
+  begin(runLedger: WatchNotes, exportRow: number): Promise<void>
   /** Takes every row, as mapped. */
   look(rows: readonly { readonly source: Row; readonly outcome: RowOutcome }[]): void
   /** Returns all findings; call after the last row. */
   compare(): readonly DriftFinding[]
   /** Records the findings made on the way; call after the last row. @returns all findings */
-  end(runLedger: RunLedger, exportRow: number): Promise<readonly DriftFinding[]>
+  end(runLedger: WatchNotes, exportRow: number): Promise<readonly DriftFinding[]>
 }
 
 /** Undefined if there is nothing to compare: the job does not want it, or this very content was delivered before. */
 export async function watchDrift(
-  memory: DriftMemory,
+  memory: WatchMemory,
   mapping: LoadedMapping,
   sha256: string,
 ): Promise<DriftWatch | undefined> {
@@ -91,10 +99,10 @@ class Comparison {
   found: readonly DriftFinding[] = []
   private readonly noted: DriftFinding[] = []
   private readonly isCsv: boolean
-  private readonly memory: DriftMemory
+  private readonly memory: WatchMemory
   private readonly earlier: readonly EarlierDelivery[]
 
-  constructor(memory: DriftMemory, isCsv: boolean, earlier: readonly EarlierDelivery[]) {
+  constructor(memory: WatchMemory, isCsv: boolean, earlier: readonly EarlierDelivery[]) {
     this.memory = memory
     this.isCsv = isCsv
     this.earlier = earlier
@@ -144,7 +152,7 @@ class Comparison {
     this.found = this.found.map((one) => (one.level === 'stop' ? { ...one, level: 'warn' } : one))
   }
 
-  async save(runLedger: RunLedger, exportRow: number): Promise<void> {
+  async save(runLedger: WatchNotes, exportRow: number): Promise<void> {
     if (this.found.length > 0) await runLedger.noteDrift(exportRow, JSON.stringify(this.found))
   }
 
@@ -164,7 +172,7 @@ class Comparison {
 }
 
 function createWatch(
-  memory: DriftMemory,
+  memory: WatchMemory,
   mapping: LoadedMapping,
   sha256: string,
   earlier: readonly EarlierDelivery[],
@@ -181,7 +189,7 @@ function createWatch(
   /** @param most rows to read. @param exportName undefined: only the columns matter */
   const profilerOf = (opened: OpenExport, most: number, exportName: string | undefined): Promise<Profiler> =>
     profileRows(mapping, opened, most, { exportName, now: memory.now })
-  const save = async (runLedger: RunLedger, exportRow: number): Promise<void> => {
+  const save = async (runLedger: WatchNotes, exportRow: number): Promise<void> => {
     if (profiler === undefined || !whole) return
     const content = JSON.stringify(profiler.profile())
     const accepted = accept && comparison.found.length > 0
@@ -267,14 +275,14 @@ const FINDINGS_NAMED = 10
 /** Rows for judging medians and rejects before anything is sent: enough for a median, and soon read. */
 const ROWS_AHEAD = 2_000
 
-function stopsForHead({ mayStop, accept, whole, rules }: DriftMemory, deliveries: number): boolean {
+function stopsForHead({ mayStop, accept, whole, rules }: WatchMemory, deliveries: number): boolean {
   const stops = Number.isFinite(rules.values.stop) || Number.isFinite(rules.rejects.stop)
   return stops && mayStop && !accept && whole && deliveries >= rules.after
 }
 
 /** Extent of the reading necessary before the job can know that the export may be sent. */
 function extentOf(
-  { rules, mayStop, accept, whole }: DriftMemory,
+  { rules, mayStop, accept, whole }: WatchMemory,
   isCsv: boolean,
   deliveries: number,
 ): 'header' | 'rows' | 'values' {
@@ -391,7 +399,7 @@ function daysDrift(
 }
 
 /** Suspicions about the export itself, as findings beside the changes. */
-const fitFindings = (suspicions: readonly Suspicion[], fit: DriftDefinition['fit']): DriftFinding[] =>
+export const fitFindings = (suspicions: readonly Suspicion[], fit: DriftDefinition['fit']): DriftFinding[] =>
   fit === 'off'
     ? []
     : suspicions
@@ -404,7 +412,7 @@ const fitFindings = (suspicions: readonly Suspicion[], fit: DriftDefinition['fit
         }))
 
 /** @param earlier latest first */
-const outcomeDrift = (
+export const outcomeDrift = (
   current: ExportProfile,
   earlier: readonly EarlierDelivery[],
   rules: DriftDefinition,

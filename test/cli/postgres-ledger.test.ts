@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openTickets } from '../../src/ledger/postgres/tickets.ts'
+import { NO_ACCOUNT_IDS } from '../../src/ledger/sealed-ids.ts'
 import { ask, serve } from '../console/console-under-test.ts'
 import { blocks, page } from '../docs/pages.ts'
 import { asAdmin, emptySchema } from '../postgres/server.ts'
@@ -67,8 +68,8 @@ test('a run on PostgreSQL has the summary, receipts and rejects of a run on a fi
   expect(server).toEqual(file)
   expect(server.stored).toEqual(expect.arrayContaining(GOOD))
   // The rights are enough for the queue of workers.
-  const tickets = await openTickets({ url: WAYBILL_LEDGER }, { supervises: true })
-  expect(await tickets.take()).toBeUndefined()
+  const tickets = await openTickets({ url: WAYBILL_LEDGER }, { supervises: true, cipher: NO_ACCOUNT_IDS })
+  expect(await tickets.take('run')).toBeUndefined()
   await tickets.close()
 
   const { workplace } = onServer

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { PASS } from '../faults/fault-proxy.ts'
+import { emptySchema } from '../postgres/server.ts'
 import { ANN, BEN, type Clinic, GOOD, HEADER, meetGateway, openClinic } from './clinic.ts'
 import { type Ended, ended } from './command-line.ts'
 
@@ -137,6 +138,43 @@ test('SIGTERM while a run is on: what is in flight is finished, and the next sta
   expect(fires.slice(-10, -1).map(({ state, reason }) => `${state} ${reason}`)).toEqual(
     Array.from({ length: 9 }, () => 'skipped not-scheduled'),
   )
+  const stored = await clinic.stored()
+  expect([stored.length, new Set(stored).size]).toEqual([90, 90])
+})
+
+test('workers run the fires of two schedules; a fire whose schedules have ended is ended by the next one, with the run of its ticket', async () => {
+  const schedules: Scheduling[] = []
+  const clinic = await openClinic({
+    job: JOB,
+    environment: { WAYBILL_LEDGER: await emptySchema(), WAYBILL_RUN_BY: 'workers' },
+    faultOf({ method, earlier }) {
+      if (method === 'POST' && earlier === 0) for (const { child } of schedules) child.kill('SIGTERM')
+      return PASS
+    },
+  })
+  const people = Array.from({ length: 30 }, (_, n) => `p${n},2026-03-02,61,5.1,70.5,kg,\n`)
+  await clinic.deliver('a.csv', HEADER + people.join(''))
+  const worker = clinic.workplace.start('worker')
+  const over = ended(worker)
+  onTestFinished(async () => {
+    worker.kill('SIGKILL')
+    await over
+  })
+  schedules.push(start(clinic, FIRST - 30_000), start(clinic, FIRST - 30_000))
+  for (const one of schedules) expect(await one.ended).toMatchObject({ code: 0 })
+  const begun = (await explain(clinic)).last.filter(({ state }) => state === 'interrupted')
+  expect(begun).toHaveLength(1)
+  const due = Date.parse(begun[0]?.due ?? '')
+
+  const again = start(clinic, due + 2 * 60_000 - 5_000)
+  await again.said('has ended: all accounted for')
+  again.child.kill('SIGTERM')
+  expect(await again.ended).toMatchObject({ code: 0 })
+  const runs = z
+    .object({ runs: z.array(z.object({ run: z.string(), exit: z.number().optional() })) })
+    .parse(JSON.parse((await clinic.workplace.waybill('runs', '--json')).out)).runs
+  const fire = (await explain(clinic)).last.find((one) => Date.parse(one.due) === due)
+  expect(fire).toMatchObject({ state: 'ended', exit: 0, run: runs.at(-1)?.run })
   const stored = await clinic.stored()
   expect([stored.length, new Set(stored).size]).toEqual([90, 90])
 })

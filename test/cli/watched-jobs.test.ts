@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
-import { watchJobs } from '../../src/runs/keep-schedule.ts'
+import { watchJobs } from '../../src/runs/schedule-metrics.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { temporaryFolder } from '../temporary-folder.ts'

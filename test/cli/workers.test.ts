@@ -4,6 +4,7 @@ import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { generateSamples } from '../../samples/generate.ts'
 import { openTickets } from '../../src/ledger/postgres/tickets.ts'
+import { NO_ACCOUNT_IDS } from '../../src/ledger/sealed-ids.ts'
 import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
 import { asAdmin, emptySchema } from '../postgres/server.ts'
 import { ANN, BEN, GOOD, HEADER, openClinic } from './clinic.ts'
@@ -60,9 +61,12 @@ test('a worker runs the job with the summary and exit code of a run, and the que
   const failed = await clinic.run()
   expect(failed.code).toBe(1)
 
-  const queue = await queueOf(WAYBILL_LEDGER)
+  const named = await clinic.deliver('ann_lee.txt', `${HEADER}${ANN}`)
+  expect((await clinic.run('--file', named)).code).toBe(2)
+
+  const queue = (await queueOf(WAYBILL_LEDGER)).replaceAll(/"(sealed|words)":"[\w-]+"/g, '')
   expect(queue).toContain('clinic')
-  for (const word of ['ann', 'cara', 'pulse', '70.5', '2026-03-02', 'kg', '.csv'])
+  for (const word of ['ann', 'cara', 'pulse', '70.5', '2026-03-02', 'kg', '.csv', 'lee', '.txt'])
     expect(queue).not.toContain(word)
   worker.kill('SIGTERM')
   expect((await over).code).toBe(0)
@@ -86,9 +90,9 @@ test('a run that no worker has begun is withdrawn when its command is interrupte
   await expect.poll(() => queueOf(url).catch(() => '')).toContain('"singleton_key":"clinic ')
   asking.kill('SIGINT')
   expect(await over).toMatchObject({ code: 130, err: expect.stringContaining('No worker had begun it.') })
-  const tickets = await openTickets({ url }, { supervises: false })
+  const tickets = await openTickets({ url }, { supervises: false, cipher: NO_ACCOUNT_IDS })
   onTestFinished(() => tickets.close())
-  expect(await tickets.take()).toBeUndefined()
+  expect(await tickets.take('run')).toBeUndefined()
 })
 
 /** A run of many requests, under way in the first of two workers. */

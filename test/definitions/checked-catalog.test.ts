@@ -1,14 +1,14 @@
 /** The catalog that the install has checked: the same as the files give, and believed for those files alone. */
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { checkCatalog, readCatalogFiles, resourcesOf } from '../../src/definitions/catalog-files.ts'
+import { prepareCatalog, readCatalogFiles, resourcesOf } from '../../src/definitions/catalog-files.ts'
 import { CHECKED, digestOf } from '../../src/definitions/checked-catalog.ts'
-import { createUnits } from '../../src/transform/units.ts'
+import { type Conversion, createUnits } from '../../src/transform/units.ts'
 
 const shipped = await readCatalogFiles(join(import.meta.dirname, '../../mappings'), undefined)
 
 it('is that of the shipped files', () => {
-  expect(CHECKED).toEqual(checkCatalog(shipped))
+  expect(CHECKED).toEqual(prepareCatalog(shipped))
   expect(CHECKED?.digest).toBe(digestOf(shipped))
   const { catalog } = resourcesOf(shipped)
   expect([...catalog.biometrics.keys()]).toEqual(Object.keys(CHECKED?.biometrics ?? {}))
@@ -31,9 +31,28 @@ it('is not believed for files in which anything is changed', () => {
 it('knows units of checked entries without a look at UCUM, and all others by it', () => {
   const { units } = resourcesOf(shipped)
   const byUcum = createUnits(new Map())
-  for (const unit of ['mm[Hg]', 'mg/dL', 'kPa', 'furlong', 'constructor', ''])
+  for (const unit of [...(CHECKED?.units ?? []), 'mg/dL', 'kPa', 'furlong', 'constructor', ''])
     expect(units.resolve(unit)).toBe(byUcum.resolve(unit))
   expect(units.resolve('mmhg')).toBe('mm[Hg]')
+})
+
+it('converts between units that were worked out as the library of UCUM does', () => {
+  const { units, catalog } = resourcesOf(shipped)
+  const spellings = new Map([...units.codes].map(([code, spelling]) => [spelling, code]))
+  const byUcum = createUnits(spellings)
+  const of = (conversion: Conversion) => (conversion.ok ? [0, 1, 37.5].map(conversion.convert) : conversion)
+  let converted = 0
+  for (const { unit, molarMass, loinc } of catalog.biometrics.values())
+    for (const spelling of spellings.keys()) {
+      const [own, other] = [units, byUcum].map((one) => one.conversion(spelling, unit, molarMass, loinc))
+      if (own === undefined || other === undefined) throw new Error('both convert')
+      expect(of(own), `${spelling} ${unit}`).toEqual(of(other))
+      if (own.ok && !own.same) converted++
+    }
+  expect(converted).toBeGreaterThan(100)
+  const [pound] = [units.conversion('lb', 'kg', undefined)]
+  // The avoirdupois pound is 0.45359237 kg (international yard and pound agreement, 1959).
+  expect(of(pound)).toEqual([0, 0.45359237, 37.5 * 0.45359237])
 })
 
 it('a table of three columns is read through a join, by which its first column may come again', () => {

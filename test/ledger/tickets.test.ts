@@ -1,14 +1,17 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openTickets } from '../../src/ledger/postgres/tickets.ts'
+import { createAccountIdCipher } from '../../src/ledger/sealed-ids.ts'
 import { emptySchema } from '../postgres/server.ts'
 
-async function opened(url: string, version?: number) {
-  const tickets = await openTickets({ url }, { supervises: false, version })
+async function opened(url: string, version?: number, key = 'of-all-machines-0123') {
+  const cipher = createAccountIdCipher(() => key)
+  const tickets = await openTickets({ url }, { supervises: false, cipher, version })
   onTestFinished(() => tickets.close())
   return tickets
 }
 
-const NIGHTLY = { job: 'nightly', limit: 5 }
+const NIGHTLY = { what: 'run', job: 'nightly', files: ['/exports/ann.csv'], limit: 5 } as const
+const TICKET = { lane: 'run', sentAt: expect.any(Number), request: NIGHTLY }
 
 test('of many who ask for a job, one gets a ticket, until its end', async () => {
   const url = await emptySchema()
@@ -18,22 +21,28 @@ test('of many who ask for a job, one gets a ticket, until its end', async () => 
   expect(others).toEqual([])
   const [one, other] = [all[0] ?? expect.fail(''), all[1] ?? expect.fail('')]
   expect(await one.stateOf(id)).toBe('queued')
-  const ticket = (await one.take()) ?? expect.fail('no ticket')
-  expect(ticket).toEqual({ id, attempt: 0, request: NIGHTLY })
-  expect([await other.take(), await other.stateOf(id)]).toEqual([undefined, 'taken'])
+  const ticket = (await one.take('run')) ?? expect.fail('no ticket')
+  expect(ticket).toEqual({ ...id, ...TICKET, attempt: 0 })
+  expect([await other.take('run'), await other.stateOf(id)]).toEqual([undefined, 'taken'])
   expect(await other.send('nightly gateway', NIGHTLY)).toBeUndefined()
-  await one.complete(ticket, { run: 'run-1', exit: 0 })
-  expect(await other.stateOf(id)).toEqual({ run: 'run-1', exit: 0 })
-  expect(await other.send('nightly gateway', NIGHTLY)).toEqual(expect.any(String))
+  const end = {
+    run: 'run-1',
+    exit: 2,
+    code: 'columns-missing',
+    words: { message: 'no pulse', remedy: 'Ask', findings: [] },
+  } as const
+  await one.complete(ticket, end)
+  expect(await other.stateOf(id)).toEqual(end)
+  expect(await other.send('nightly gateway', NIGHTLY)).toEqual({ id: expect.any(String), lane: 'run' })
 })
 
 test('a ticket handed back goes to another worker, and the former one completes nothing', async () => {
   const url = await emptySchema()
   const [one, other] = [await opened(url), await opened(url)]
   const id = (await one.send('nightly gateway', NIGHTLY)) ?? expect.fail('none')
-  const first = (await one.take()) ?? expect.fail('none')
+  const first = (await one.take('run')) ?? expect.fail('none')
   await one.giveBack(first)
-  expect(await other.take()).toEqual({ id, attempt: 1, request: NIGHTLY })
+  expect(await other.take('run')).toEqual({ ...id, ...TICKET, attempt: 1 })
   await one.complete(first, { exit: 0 })
   expect(await one.stateOf(id)).toBe('taken')
 })
@@ -42,13 +51,40 @@ test('a worker takes no ticket of a newer version, which waits for a newer worke
   const url = await emptySchema()
   const [older, newer] = [await opened(url, 1), await opened(url, 2)]
   const id = (await newer.send('nightly gateway', NIGHTLY)) ?? expect.fail('none')
-  expect(await older.take()).toBeUndefined()
-  expect((await newer.take())?.id).toBe(id)
+  expect(await older.take('run')).toBeUndefined()
+  expect((await newer.take('run'))?.id).toBe(id.id)
 })
 
 test('a ticket that nobody has taken can be withdrawn', async () => {
   const tickets = await opened(await emptySchema())
   const id = (await tickets.send('nightly gateway', NIGHTLY)) ?? expect.fail('none')
   await tickets.withdraw(id)
-  expect([await tickets.stateOf(id), await tickets.take()]).toEqual(['gone', undefined])
+  expect([await tickets.stateOf(id), await tickets.take('run')]).toEqual(['gone', undefined])
+})
+
+test('a backfill has a ticket beside that of a run', async () => {
+  const tickets = await opened(await emptySchema())
+  await tickets.send('nightly gateway', NIGHTLY)
+  const backfill = {
+    what: 'backfill',
+    job: 'nightly',
+    range: { from: '2026-01-01', to: '2026-01-31' },
+  } as const
+  expect(await tickets.send('nightly gateway', backfill)).toMatchObject({ lane: 'backfill' })
+  expect((await tickets.take('backfill'))?.request).toEqual(backfill)
+  expect((await tickets.take('run'))?.request).toEqual(NIGHTLY)
+})
+
+test('a ticket is found by its request, open or over, and read with the key of its sender alone', async () => {
+  const url = await emptySchema()
+  const tickets = await opened(url)
+  const ofFire = { what: 'run', job: 'nightly', files: [], fire: 1 } as const
+  const sent = (await tickets.send('nightly gateway', ofFire)) ?? expect.fail('none')
+  const found = async (fire: number) => tickets.find('nightly gateway', { ...ofFire, fire })
+  expect([await found(1), await found(2)]).toEqual([sent, undefined])
+  const foreign =
+    (await (await opened(url, undefined, 'of-another-home-0123')).take('run')) ?? expect.fail('none')
+  expect(foreign.request).toBeUndefined()
+  await tickets.complete(foreign, { exit: 2 })
+  expect(await found(1)).toEqual(sent)
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { teamHistories } from '../../drill/model/care-team-history.ts'
+import { type TeamHistory, type TeamLine, teamHistories } from '../../drill/model/care-team-history.ts'
 import { playTeam } from '../../drill/model/care-team-play.ts'
 
 it('one entry of one source, and in the end what the newest words say, whatever fails', async () => {
@@ -14,4 +14,58 @@ it('one entry of one source, and in the end what the newest words say, whatever 
     { numRuns: 1_000, seed: 20_261_128 },
   )
   expect(ended).toBeGreaterThan(500)
+})
+
+const line = (made: Partial<TeamLine> = {}): TeamLine => ({
+  provider: 0,
+  practice: 0,
+  primary: true,
+  ...made,
+})
+const deliver = (lines: readonly TeamLine[], made: { job?: number; isLate?: boolean } = {}) =>
+  ({ what: 'deliver', job: 0, isLate: false, ...made, lines }) as const
+const replacing = { changed: 'replace', keepsIds: false, hasOthers: false } as const
+
+/** Found by chance once, and rare. */
+const histories: Readonly<Record<string, TeamHistory>> = {
+  'a record in doubt goes missing, and its provider is listed again with an earlier date': {
+    ...{ ...replacing, missing: 'delete' },
+    steps: [deliver([line()]), deliver([]), deliver([line()], { isLate: true })],
+    faults: [0, 0, 9, 3],
+  },
+  'an entry in doubt is listed again behind a deletion as missing': {
+    ...{ ...replacing, missing: 'delete' },
+    steps: [
+      deliver([line({ primary: false })]),
+      deliver([]),
+      deliver([line()], { isLate: true }),
+      deliver([]),
+    ],
+    faults: [0, 0, 0, 3, 0, 17],
+  },
+  'a newer entry of another job is known while the list is unreadable': {
+    ...{ ...replacing, missing: 'keep', keepsIds: true, hasOthers: true },
+    steps: [
+      { what: 'others enter', provider: 1, practice: 0 },
+      deliver([line({ provider: 1, practice: 1 })]),
+      deliver([line({ provider: 1 })], { job: 1 }),
+      { what: 'night', job: 0 },
+    ],
+    faults: [1, 6, 0, 0, 0, 0, 17],
+  },
+  'a job takes over the deletion that another one owes': {
+    ...{ ...replacing, missing: 'keep', hasOthers: true },
+    steps: [
+      deliver([line()], { job: 1, isLate: true }),
+      deliver([line()]),
+      deliver([line()]),
+      deliver([], { job: 1 }),
+      { what: 'others enter', provider: 0, practice: 1 },
+    ],
+    faults: [0, 0, 0, 8, 3],
+  },
+}
+
+it.each(Object.entries(histories))('%s', async (_name, history) => {
+  expect(await playTeam(history)).toMatchObject({ accepted: expect.any(Number) })
 })

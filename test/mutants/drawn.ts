@@ -139,10 +139,10 @@ export async function reachOf(copy: string, drawn: readonly Drawn[], workers: nu
   const notes = join(copy, 'reach')
   await mkdir(notes)
   const probe = join(copy, 'test/mutants/reached.ts')
-  const texts = probed(await sourceTexts(), drawn, (at) => `reached(${JSON.stringify(notes)}, ${at})`)
+  const texts = probed(await sourceTexts(), drawn, (at) => `reachedPlace(${JSON.stringify(notes)}, ${at})`)
   const withImport = [...texts].map(([file, text]) => {
     const path = relative(join(copy, dirname(file)), probe)
-    return [file, `import { reached } from '${path}'; ${text}`] as const
+    return [file, `import { reached as reachedPlace } from '${path}'; ${text}`] as const
   })
   const config = 'vitest.reach.ts'
   await writeFile(join(copy, 'test/mutants/works-for.ts'), setupText(notes))

@@ -2,10 +2,18 @@ import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { countChunk } from '../../src/model/balance.ts'
-import { RequestEntry } from '../../src/model/entry.ts'
+import type { Entry } from '../../src/model/entry.ts'
 import type { CsvRow, Row } from '../../src/model/row.ts'
 import { CHUNK_SIZE, type Chunk, createPipeline, createStopWhen, cutChunks } from '../../src/run/chunks.ts'
-import { biometric, EXPORT_ID, entryOf, IDENTITY, mappedRow } from '../load/made-up-entries.ts'
+import {
+  biometric,
+  EXPORT_ID,
+  entryOf,
+  IDENTITY,
+  mappedRow,
+  medicalRequest,
+  people,
+} from '../load/made-up-entries.ts'
 
 type ChunkRange = Parameters<typeof cutChunks>[4]
 
@@ -73,6 +81,7 @@ it.each([
   ['makes those of a person with another row behind', 'a-known b-known a', 9, [1, 3]],
   ['makes those of a person with another row in a chunk before', 'a b-known a-known', 1, [1, 3]],
   ['makes all of a chunk that was begun before', 'a-known b-known c-known', 2, [1, 2], new Map([[1, 2]])],
+  ['forgets the people of chunks long settled', `a ${'b-known '.repeat(10_000)}a-known`, 2_500, [1]],
 ])('%s: %s', async (_what, written, size, made, cutBefore = new Map()) => {
   const people = written.split(' ').map((one) => one.split('-'))
   const rowOf = ({ row }: { row: number }) => ({ person: people[row - 1]?.[0] ?? '', row })
@@ -134,37 +143,42 @@ it('of no rows cuts no chunk', async () => {
   expect(await cut([], 10)).toEqual([])
 })
 
-const chunk = (number: number, key = `key-${number}`, person = `person-${number}`): Chunk => ({
+/** A chunk of rows with these records. */
+const chunkWith = (number: number, entries: readonly Entry[]): Chunk => ({
   number,
   start: { row: 1, line: 1, byteOffset: 0 },
-  rows: [],
+  rows: entries.map(({ row }) => ({ source: row.source, outcome: row })),
   withdrawn: [],
-  entries: [entryOf(biometric, { key, person })],
+  entries,
   shared: [],
 })
 
-/** A chunk that asks for medical records, of a person and by a row of its own. */
-const asking = (number: number, reference: string): Chunk => {
-  const one = chunk(number)
-  return {
-    ...one,
-    entries: one.entries.map((entry) => {
-      const { frame, rule, facts, observed } = entry
-      const request = { reference, body: '{}', isWithdrawn: false, authorization: undefined }
-      return entryOf(() => new RequestEntry(frame, rule, facts, observed, request))
-    }),
-  }
+const chunk = (number: number, person = `person-${number}`): Chunk =>
+  chunkWith(number, [entryOf(biometric, { key: `key-${number}`, person })])
+
+/** A chunk that asks for medical records, of people and by rows of its own. */
+const asking = (number: number, ...references: readonly string[]): Chunk => {
+  const asked = references.map((reference, at) => {
+    const request = { reference, body: '{}', isWithdrawn: false, authorization: undefined }
+    return entryOf((made) => medicalRequest(request, made), { person: `asked-${number}-${at}` })
+  })
+  return chunkWith(number, asked)
 }
 
-/** A chunk with a row of which nothing is sent. */
-function listing(number: number, person: string): Chunk {
-  const [source] = rowsOf(1)
-  if (source === undefined) throw new Error('a row was made up')
-  const outcome = {
-    ...mappedRow([], { person }),
-    account: { reference: person, type: 'partnerAccountId' as const },
+/** A chunk with a row of a person, of which nothing is sent. */
+function without(number: number, outcome: 'mapped' | 'rejected' | 'skipped', person: string): Chunk {
+  const [own] = chunk(number, `other-${number}`).rows
+  const { source, ...mapped } = mappedRow([], { person })
+  const { row, line, byteOffset, account } = mapped
+  const place = { row, line, byteOffset, account, warnings: [], leftOut: [], reason: 'nothing-kept' }
+  const issue = { stage: 'transform', code: 'date-invalid', message: 'm' } as const
+  const outcomes = {
+    mapped: { ...mapped, source },
+    rejected: { ...place, outcome: 'rejected' as const, issue },
+    skipped: { ...place, outcome: 'skipped' as const },
   }
-  return { ...chunk(number), rows: [{ source, outcome }] }
+  const rows = [{ source, outcome: outcomes[outcome] }, ...(own === undefined ? [] : [own])]
+  return { ...chunk(number), rows }
 }
 
 function start() {
@@ -217,10 +231,13 @@ it('holds back what there is no room for', async () => {
 })
 
 it.each([
-  ['row key', chunk(1), chunk(2, 'key-1', 'person-1')],
-  ['person', chunk(1), chunk(2, 'key-2', 'person-1')],
-  ['person of whom a row sends nothing', chunk(1), listing(2, 'person-1')],
+  ['person', chunk(1), chunk(2, 'person-1')],
+  ['person, beside others', chunkWith(1, people(3)), chunkWith(2, people(3).slice(2))],
+  ['person of a row without records', chunk(1), without(2, 'mapped', 'person-1')],
+  ['person of a rejected row', without(1, 'rejected', 'person-2'), chunk(2)],
+  ['person of a skipped row', without(1, 'skipped', 'person-2'), chunk(2)],
   ['medical-records request', asking(1, 'r'), asking(2, 'r')],
+  ['medical-records request, beside others', asking(1, 'q', 'r'), asking(2, 'r', 's')],
 ])('lets a chunk with a common %s wait until the other is settled', async (_name, first, second) => {
   const { begun, settled, gate, pipeline } = start()
   await pipeline.add(first)

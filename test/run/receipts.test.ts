@@ -1,11 +1,27 @@
-import { type FileHandle, mkdtemp, open, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import {
+  type FileHandle,
+  mkdir,
+  mkdtemp,
+  open,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import type { EntryOutcome } from '../../src/model/outcome.ts'
-import { openAppended as openAs, receiptOf, receiptsOf, receiptsText } from '../../src/run/receipts.ts'
+import {
+  openAppended as openAs,
+  receiptOf,
+  receiptsOf,
+  receiptsOfSent,
+  receiptsText,
+} from '../../src/run/receipts.ts'
 import { biometric, entryOf, people } from '../load/made-up-entries.ts'
 
 const linesOf = (text: Uint8Array): unknown[] =>
@@ -69,14 +85,24 @@ const PlainDrawn = {
   batchId: fc.constantFrom('batch-1', 'batch-22', null),
   status: fc.constantFrom(201, 200, null),
 }
+/** Each character of the id needs six bytes of JSON. */
+const LONG_ID = '\u0001'.repeat(99)
+
 /** Most lines have no more than these. */
 const AcceptedDrawn = fc.oneof(
   { weight: 4, arbitrary: fc.record(PlainDrawn) },
   {
     weight: 1,
-    arbitrary: fc.record({ ...PlainDrawn, gatewayId: fc.constantFrom('g-1', 'an "id"', 'größer') }),
+    arbitrary: fc.record({ ...PlainDrawn, gatewayId: fc.constantFrom('g-1', 'an "id"', 'größer', LONG_ID) }),
   },
   { weight: 1, arbitrary: fc.record({ ...PlainDrawn, readBack: fc.constant(true as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      ...PlainDrawn,
+      ageResult: fc.constantFrom({ age: 41 }, { advice: 'größer'.repeat(99) }),
+    }),
+  },
 )
 
 it('say of each record what it is alone, whatever line stands before it', async () => {
@@ -99,11 +125,48 @@ it('say of each record what it is alone, whatever line stands before it', async 
   )
 })
 
-it('names what the profile shows, not what the record would be called here', async () => {
-  const entry = entryOf(biometric, { row: 1, key: 'a', value: '70', rule: 'pulse', person: 'ann' })
-  const storedAs = 'aaaabbbbccccdddd-000007-pulse-00000000'
-  const outcome = { entry, outcome: 'unchanged', found: true, readBack: true, storedAs } as const
-  expect([...receiptsOf([outcome], new Map())]).toMatchObject([{ transactionId: storedAs }])
+const OWN = entryOf(biometric, { row: 1, key: 'a', value: '70', rule: 'pulse', person: 'ann' })
+const SENT = { exportId: 'aaaabbbbccccdddd', row: 7, rule: 'pulse', content: OWN.content, batchId: 'batch-0' }
+const AS_SENT = {
+  transactionId: `aaaabbbbccccdddd-000007-pulse-${OWN.content.slice(0, 8)}`,
+  batchId: 'batch-0',
+}
+const STORED = { transactionId: 'eeeebbbbccccdddd-000009-pulse-00000000', batchId: null }
+
+type SentBefore = typeof SENT | null | undefined
+
+it.each<[string, object, SentBefore, readonly object[]]>([
+  [
+    'read back, as the profile names it',
+    { readBack: true, storedAs: STORED.transactionId },
+    undefined,
+    [STORED],
+  ],
+  [
+    'read back and sent before, as the profile names it',
+    { readBack: true, storedAs: STORED.transactionId },
+    SENT,
+    [STORED],
+  ],
+  ['read back', { readBack: true }, undefined, [{ transactionId: OWN.transactionId, batchId: null }]],
+  ['sent before', {}, SENT, [AS_SENT]],
+  ['read back, with a receipt', { readBack: true }, null, []],
+  ['with a receipt', {}, null, []],
+  ['neither read back nor sent before', {}, undefined, []],
+])('a found record, %s', (_what, found, sent, expected) => {
+  const outcome: EntryOutcome = { entry: OWN, outcome: 'unchanged', found: true, ...found }
+  const sentAs = new Map(sent === undefined ? [] : [[OWN.content, sent]])
+  const receipts = receiptsOf([outcome, outcome], sentAs)
+  expect(receipts).toEqual(expected.map((one) => ({ ...one, status: null, learnedFrom: 'read-back' })))
+})
+
+it('of records that were sent are for those alone that have none', () => {
+  const sentAs = new Map([
+    ['a', SENT],
+    ['b', null],
+  ])
+  const learnedFrom = 'decision'
+  expect(receiptsOfSent(sentAs, learnedFrom)).toEqual([{ ...AS_SENT, status: null, learnedFrom }])
 })
 
 it('of a chunk without any are no bytes', async () => {
@@ -134,13 +197,13 @@ it('makes nothing before there is something to write, then a file that its owner
   expect((await stat(join(folder, 'run'))).mode & 0o777).toBe(0o700)
 })
 
-/** What is done to open files from now on, each call written down when it has ended; a sync takes its time. */
+/** What is done to open files from now on, each call written down when it has ended; all but a write take their time. */
 async function watched(): Promise<string[]> {
   const done: string[] = []
   const any = await open(folder)
   const files: FileHandle = Object.getPrototypeOf(any)
   await any.close()
-  for (const what of ['write', 'datasync', 'sync'] as const) {
+  for (const what of ['write', 'datasync', 'sync', 'truncate'] as const) {
     const real = files[what]
     const spy = vi.spyOn(files, what).mockImplementation(async function (
       this: FileHandle,
@@ -148,7 +211,7 @@ async function watched(): Promise<string[]> {
     ) {
       const result: unknown = await Reflect.apply(real, this, args)
       if (what !== 'write') for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
-      done.push(what === 'write' ? 'write' : 'sync')
+      done.push(what === 'datasync' ? 'sync' : what)
       return result
     } as never)
     onTestFinished(() => spy.mockRestore())
@@ -164,7 +227,9 @@ it('is on the disk when it has been appended, each time', async () => {
     done.push('appended')
   }
   await file.close()
-  expect(done).toEqual(['write', 'sync', 'appended', 'write', 'sync', 'appended'])
+  const appended = ['write', 'sync', 'appended']
+  expect(done).toEqual(['truncate', ...appended, ...appended])
+  await expect(file.append(Buffer.from('d'))).rejects.toMatchObject({ code: 'home-unusable' })
 })
 
 it.each([
@@ -184,8 +249,20 @@ it('cuts off what lies beyond also where nothing is added', async () => {
   const before = openAppended(path, 0)
   await before.append(Buffer.from('abcTORN'))
   await before.close()
+  const done = await watched()
   await openAppended(path, 3).close()
+  expect(done).toEqual(['truncate'])
   expect(await text()).toBe('abc')
+})
+
+it('is never written through a folder that is a link', async () => {
+  await mkdir(join(folder, 'elsewhere'))
+  await symlink(join(folder, 'elsewhere'), join(folder, 'run'))
+  const file = openAppended(path, 0)
+  await expect(file.append(Buffer.from('ab'))).rejects.toMatchObject({
+    code: 'home-unusable',
+    message: expect.not.stringContaining('cannot be written'),
+  })
 })
 
 it('leaves a settled file as it is, and minds none that is not there', async () => {

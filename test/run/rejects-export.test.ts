@@ -4,15 +4,19 @@ import { stringify } from 'csv-stringify/sync'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../src/extract/content.ts'
-import { csvDefinition } from '../../src/extract/read-definition.ts'
+import { openExport } from '../../src/extract/open-export.ts'
+import { csvDefinition, readDefinition } from '../../src/extract/read-definition.ts'
 import type { Row } from '../../src/model/row.ts'
 import type { ChunkRow } from '../../src/run/chunks.ts'
 import {
+  columnsInFront,
   openRejects,
   REJECT_COLUMNS,
   rejectsHeader,
   rejectsOrigin,
+  rejectsPath,
   rejectsText,
+  valuesOfRejects,
 } from '../../src/run/rejects.ts'
 import { biometric, careTeam, mappedRow } from '../load/made-up-entries.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
@@ -179,3 +183,132 @@ test.each<[string, (text: string) => string, BufferEncoding, RegExp, RegExp]>([
     })
   },
 )
+
+const HL7 = (id: string): string =>
+  `MSH|^~\\&|LAB|HOME|WAYBILL|HOME|20260302||ORU^R01|${id}|P|2.5.1\rPID|1||${id}\r`
+
+test.each<[string, object, string, readonly string[]]>([
+  ['JSON lines', { format: 'ndjson' }, '{"a":1.50}\n{"a"\n[]\n', ['_json']],
+  ['elements of a list', { format: 'json', records: '$.rows[*]' }, '{"rows":[{"a":1},{"a":2}]}', ['_json']],
+  [
+    'members of elements',
+    { format: 'json', records: '$.entry[*].resource' },
+    '{"entry":[{"resource":{"a":1}},{"b":2},{"resource":{"a":{"b":[2]}}}]}',
+    ['_json'],
+  ],
+  [
+    'elements with what stands around them',
+    { format: 'json', records: '$.rows[*]', context: { clinic: '$.clinic', no: '$.no' } },
+    '{"clinic":{"name":"Hope"},"no":7,"rows":[{"a":1},"b",{"a":2}]}',
+    ['_json', '_context'],
+  ],
+  ['messages', { format: 'hl7v2' }, HL7('1') + HL7('2'), ['_json']],
+  [
+    'records',
+    { format: 'records', delimiter: '|', row: 'P', types: { P: ['id', 'name'], R: ['value'] } },
+    'P|1|Ann\nR|5\nR|6\nP|2|Bob\n',
+    ['_json'],
+  ],
+])('%s come back as the export gave them', async (_what, definition, text, inFront) => {
+  const folder = await temporaryFolder()
+  const read = readDefinition.parse(definition)
+  const rowsOf = async (opened: { rows(): AsyncIterable<readonly Row[]> }): Promise<Row[]> => {
+    const rows: Row[] = []
+    for await (const block of opened.rows()) rows.push(...block)
+    return rows
+  }
+  const [file, rejects] = [join(folder, 'export'), join(folder, 'rejects.csv')]
+  await writeFile(file, text)
+  const opened = await openExport(file, read)
+  const rows = await rowsOf(opened)
+  expect(columnsInFront(opened.columns, read)).toEqual(inFront)
+  const written = rejectsText(ORIGIN, inFront, rows.map(rejected), { outcomes: [], followUpFailures: [] })
+  await writeFile(rejects, rejectsHeader(inFront) + written)
+  const { opened: again } = await openRejects(rejects, read, DEFAULT_LIMITS)
+  const back = await rowsOf(again)
+  const asRead = ({ byteOffset: _at, ...row }: Row) =>
+    row.kind === 'unreadable' ? { ...row, message: expect.any(String) } : row
+  expect(back).toMatchObject(rows.map(asRead))
+  expect(back.map((row) => 'context' in row)).toEqual(rows.map((row) => 'context' in row))
+  expect(again.columns).toBeUndefined()
+})
+
+test('values of a line are its cells that are not empty, and its raw text', async () => {
+  const file = join(await temporaryFolder(), 'rejects.csv')
+  const end = (rule: string) => `x.csv,${ORIGIN.exportId},7,8,${rule},transform,date-invalid,reason`
+  const lines = [`a,,'-5,${end('pcp')},`, `,,,${end('')},a;b`]
+  await writeFile(file, `${rejectsHeader(COLUMNS)}${lines.join('\n')}\n`)
+  const values = []
+  for await (const one of valuesOfRejects(file)) values.push(one)
+  const common = { row: 7, code: 'date-invalid' }
+  expect(values).toEqual([
+    {
+      ...common,
+      rule: 'pcp',
+      values: [
+        ['one', 'a'],
+        ['-three', '-5'],
+      ],
+    },
+    { ...common, rule: undefined, values: [['_raw', 'a;b']] },
+  ])
+})
+
+test('a file without the columns is no rejects file any longer', async () => {
+  const file = join(await temporaryFolder(), 'rejects.csv')
+  await writeFile(file, 'one,two\n1,2\n')
+  const changed = { code: 'export-changed', place: { file } }
+  await expect(openRejects(file, CSV, DEFAULT_LIMITS)).rejects.toMatchObject(changed)
+  await expect(valuesOfRejects(file).next()).rejects.toMatchObject(changed)
+})
+
+test.each([
+  ['whole', 'a.csv', '2-a.rejects.csv'],
+  ['whole', 'a.ndjson.gz', '2-a.rejects.csv'],
+  ['whole', '1-a.rejects.csv', '2-1-a.rejects.rejects.csv'],
+  ['rejects', '1-a.rejects.csv', '2-a.rejects.csv'],
+  ['rejects', 'corrected.csv', '2-corrected.rejects.csv'],
+] as const)('of the export read as %s %s the file is %s', (reading, name, expected) => {
+  expect(rejectsPath({ rejectsFolder: 'folder' }, { ordinal: 2, name, reading })).toBe(
+    join('folder', expected),
+  )
+})
+
+test('the id under which the gateway has a record stands in its reason', () => {
+  const rejectedRecord = { kind: 'biometric' as const, rule: 'pulse', issue }
+  const outcome = (sentAs: string | undefined): ChunkRow => {
+    const mapped = mappedRow([], { row: 7, cells: ['a', 'b', 'c'] })
+    const one = sentAs === undefined ? rejectedRecord : { ...rejectedRecord, sentAs }
+    return { source: mapped.source, outcome: { ...mapped, rejected: [one] } }
+  }
+  const text = rejectsText(ORIGIN, COLUMNS, [outcome('the-id'), outcome(undefined)], {
+    outcomes: [],
+    followUpFailures: [],
+  })
+  expect(
+    text
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(',').at(-2)),
+  ).toEqual(['no date (the-id)', 'no date'])
+})
+
+test('the corrected line of a rejects file names the export that it came from, not the file', async () => {
+  const folder = await temporaryFolder()
+  const file = join(folder, 'rejects.csv')
+  await writeFile(
+    file,
+    `${rejectsHeader(COLUMNS)}a,b,c,first.csv,${ORIGIN.exportId},7,8,,transform,code,reason,\n`,
+  )
+  const [row] = await readAll(file)
+  const again = rejectsText(
+    { ...ORIGIN, name: 'rejects.csv' },
+    COLUMNS,
+    [rejected(row ?? expect.fail('no row'))],
+    {
+      outcomes: [],
+      followUpFailures: [],
+    },
+  )
+  expect(again).toContain('a,b,c,first.csv,')
+})

@@ -1,17 +1,22 @@
 /** Lessons of a chunk about records that were in doubt: what is held, and what ends a doubt of whom. */
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import type { Reading } from '../../src/ledger/ledger.ts'
 import { heldBy } from '../../src/load/gateway-words.ts'
-import type { Entry } from '../../src/model/entry.ts'
+import type { LoadedChunk } from '../../src/load/load-chunk.ts'
+import type { Counts } from '../../src/model/balance.ts'
+import type { Entry, MappedRow } from '../../src/model/entry.ts'
 import type { EntryOutcome, Reason } from '../../src/model/outcome.ts'
-import { createStopWhen } from '../../src/run/chunks.ts'
+import type { Row } from '../../src/model/row.ts'
+import { type ChunkRow, createStopWhen } from '../../src/run/chunks.ts'
 import type { RunStages } from '../../src/run/connect-stages.ts'
 import { createRunEvents } from '../../src/run/events.ts'
 import { openAppended } from '../../src/run/receipts.ts'
-import { settleChunk } from '../../src/run/settlement.ts'
+import { leftBehind, settleChunk } from '../../src/run/settlement.ts'
 import { beginExport } from '../ledger/begun-run.ts'
 import { startLoading } from '../load/loading.ts'
-import { biometric, entryOf, IDENTITY, mappedRow } from '../load/made-up-entries.ts'
+import { biometric, careTeam, EXPORT_ID, entryOf, IDENTITY, mappedRow } from '../load/made-up-entries.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 const REASON: Reason = { stage: 'submit', code: 'no-answer', message: 'words', scrubbed: 'words' }
@@ -26,7 +31,21 @@ const FOUND = { outcome: 'unchanged', found: true } as const
 /** Always of the same place: another value is another content. */
 const weight = (value: string): Entry => entryOf(biometric, { person: 'ann', key: 'ann|monday', value })
 
-async function openRun() {
+interface RunFacts {
+  readonly origin?: RunStages['origin']
+  readonly isBackfill?: boolean
+}
+
+/** What a chunk came to; its rows are in balance. */
+interface Settled {
+  readonly rows: readonly ChunkRow[]
+  readonly outcomes?: readonly EntryOutcome[]
+  readonly more?: Partial<LoadedChunk>
+  readonly arrival?: number
+  readonly listsTeams?: boolean
+}
+
+async function openRun({ origin, isBackfill = false }: RunFacts = {}) {
   const { context, ledger, runLedger, exportRow, clock } = await startLoading({ held: 'look' })
   const home = await temporaryFolder()
   const append = (name: string) => openAppended(home, join(home, name), 0, runLedger.assertHeld)
@@ -35,7 +54,7 @@ async function openRun() {
     version: '0.1.0',
     ...{ receipts: append('receipts'), rejectsFolder: home, events: createRunEvents() },
     ...{ stopWhen: createStopWhen(undefined), now: () => clock.now, startedAt: 0, stop: () => {} },
-    ...{ limit: Infinity, origin: undefined, isBackfill: false, turn: async () => {} },
+    ...{ limit: Infinity, origin, isBackfill, turn: async () => {} },
     ...{ inHand: () => {}, ordersWith: () => new Map() },
   }
   const later = await beginExport(runLedger, { ordinal: 2, exportId: 'fedcba9876543210', sha256: 'later' })
@@ -45,35 +64,34 @@ async function openRun() {
     await rejects.close()
   })
   const settled = new Map<number, number>()
+  const settleRows = async (of: number, { rows, outcomes = [], ...rest }: Settled): Promise<Counts> => {
+    const { more, arrival = of, listsTeams = false } = rest
+    const number = (settled.get(of) ?? 0) + 1
+    settled.set(of, number)
+    const start = { row: 1, line: 2, byteOffset: 0 }
+    await runLedger.openChunk(of, { number, firstRow: 1, firstLine: 2, byteOffset: 0, rows: rows.length })
+    const record =
+      (await ledger.exports.ofRun('run-1')).find(({ id }) => id === of) ?? expect.fail('no export')
+    const entries = outcomes.map(({ entry }) => entry)
+    const chunk = { number, start, rows, entries, withdrawn: [], shared: [] }
+    return settleChunk(stages, { record, inFront: ['one'], arrival, listsTeams }, rejects, chunk, {
+      ...{ outcomes, followUpFailures: [], rowsCorrected: 0, accounts: { known: 0, refused: 0 } },
+      learned: { delivered: [], ended: new Map(), asked: new Set() },
+      ...more,
+    })
+  }
   /** Settles a chunk of the export in which this became of these. @param made records of its rows */
   const settle = async (
     of: number,
     fates: readonly (readonly [Entry, Fate])[],
     made = fates.length,
   ): Promise<void> => {
-    const number = (settled.get(of) ?? 0) + 1
-    settled.set(of, number)
     const outcomes = fates.map(([entry, fate]) => outcomeOf(entry, fate))
     const rows = Array.from({ length: made }, (_, at) => {
       const outcome = mappedRow([biometric()], { row: at + 1, person: 'ann' })
       return { source: outcome.source, outcome }
     })
-    const start = { row: 1, line: 2, byteOffset: 0 }
-    await runLedger.openChunk(of, { number, firstRow: 1, firstLine: 2, byteOffset: 0, rows: rows.length })
-    const record =
-      (await ledger.exports.ofRun('run-1')).find(({ id }) => id === of) ?? expect.fail('no export')
-    const chunk = {
-      number,
-      start,
-      rows,
-      entries: outcomes.map(({ entry }) => entry),
-      withdrawn: [],
-      shared: [],
-    }
-    await settleChunk(stages, { record, inFront: [], arrival: of, listsTeams: false }, rejects, chunk, {
-      ...{ outcomes, followUpFailures: [], rowsCorrected: 0, accounts: { known: 0, refused: 0 } },
-      learned: { delivered: [], ended: new Map(), asked: new Set() },
-    })
+    await settleRows(of, { rows, outcomes })
   }
   /** By the order in which records came in doubt. */
   const events = async (): Promise<(string | undefined)[]> => {
@@ -81,7 +99,9 @@ async function openRun() {
     const decided = await ledger.left.decisions(ids)
     return ids.map((id) => decided.find(({ exception }) => exception === id)?.event)
   }
-  return { ledger, earlier: exportRow, later, settle, events }
+  const begin = (reading: Reading): Promise<number> =>
+    beginExport(runLedger, { ordinal: 3, exportId: EXPORT_ID, sha256: 'again', reading })
+  return { ledger, stages, rejects, earlier: exportRow, later, begin, settle, settleRows, events }
 }
 
 test('held are records in doubt, not those that were delivered and that a later one leaves unclear', () => {
@@ -165,3 +185,193 @@ test.each<[string, 'later' | 'earlier', readonly Entry[], readonly Entry[], bool
     expect((await events())[0]).toBe(isSettled ? 'deliver' : undefined)
   },
 )
+
+const ISSUE = { stage: 'transform', code: 'date-invalid', message: 'no date' } as const
+
+/** Row of an export, or line of a rejects file for a rule. */
+const rowOf = (row: number, rule?: string): MappedRow => {
+  const mapped = mappedRow([], { row, person: 'ann', cells: ['a'] })
+  return { ...mapped, source: rule === undefined ? mapped.source : lineOf(mapped.source, rule) }
+}
+const lineOf = <Source extends Row>(source: Source, rule: string): Source =>
+  Object.assign({ ...source }, { exportName: 'x.csv', rule: rule === '' ? undefined : rule })
+
+type Line = readonly [row: number, rule: string | undefined, fate: 'fine' | 'rejected row' | Left]
+type Left = { readonly mapping?: string; readonly gateway?: string; readonly doubt?: string }
+
+/** Rows of a chunk with the fates of their records. */
+function chunkOf(lines: readonly Line[]): Required<Pick<Settled, 'rows' | 'outcomes'>> {
+  const outcomes: EntryOutcome[] = []
+  const rows = lines.map(([row, rule, fate]): ChunkRow => {
+    const mapped = rowOf(row, rule)
+    const { source, line, byteOffset } = mapped
+    if (fate === 'rejected row')
+      return { source, outcome: { row, line, byteOffset, outcome: 'rejected', issue: ISSUE } }
+    const { mapping, gateway, doubt } = fate === 'fine' ? ({} as Left) : fate
+    const rejected =
+      mapping === undefined ? [] : [{ kind: 'biometric' as const, rule: mapping, issue: ISSUE }]
+    const records = [gateway, doubt].flatMap((name) =>
+      name === undefined ? [] : [biometric({ rule: name })],
+    )
+    const entries = records.map((record) => entryOf(() => record, { row, person: 'ann', rule: record.rule }))
+    for (const entry of entries) {
+      const outcome = entry.rule === gateway ? 'rejected' : 'in-doubt'
+      outcomes.push(outcomeOf(entry, { outcome, batchId: null, reason: REASON }))
+    }
+    return { source, outcome: { ...mapped, records, rejected } }
+  })
+  return { rows, outcomes }
+}
+
+/** Rejected before: row 1 as a whole, of row 2 the records of two rules, of row 3 one. */
+const EARLIER: readonly Line[] = [
+  [1, undefined, 'rejected row'],
+  [2, undefined, { mapping: 'a', gateway: 'b' }],
+  [3, undefined, { gateway: 'a' }],
+]
+const ALL = ['1', '2 a', '2 b', '3 a']
+const without = (...settled: string[]): string[] => ALL.filter((one) => !settled.includes(one))
+
+test.each<[string, Reading, readonly Line[], readonly string[]]>([
+  ['nothing', 'rejects', [], ALL],
+  ['the whole row', 'selected', [[1, undefined, 'fine']], without('1')],
+  ['the line of a whole row', 'rejects', [[1, '', 'fine']], without('1')],
+  ['a row that is rejected again', 'selected', [[1, undefined, 'rejected row']], ALL],
+  ['a row with a record rejected by the mapping', 'selected', [[1, undefined, { mapping: 'z' }]], ALL],
+  ['a row with a record refused', 'selected', [[1, undefined, { gateway: 'z' }]], ALL],
+  ['a row with a record in doubt', 'selected', [[1, undefined, { doubt: 'z' }]], ALL],
+  ['the line of one rule', 'rejects', [[2, 'a', 'fine']], without('2 a')],
+  ['the line of one rule, rejected as a row', 'rejects', [[2, 'a', 'rejected row']], ALL],
+  ['the line of one rule, rejected by the mapping', 'rejects', [[2, 'a', { mapping: 'a' }]], ALL],
+  ['the line of one rule, refused', 'rejects', [[2, 'a', { gateway: 'a' }]], ALL],
+  ['the line of one rule in place of another', 'rejects', [[2, 'a', { gateway: 'b' }]], without('2 a')],
+  [
+    'lines of both rules',
+    'rejects',
+    [
+      [2, 'a', 'fine'],
+      [2, 'b', 'fine'],
+    ],
+    without('2 a', '2 b'),
+  ],
+  [
+    'lines of both rules, one rejected',
+    'rejects',
+    [
+      [2, 'a', 'fine'],
+      [2, 'b', 'rejected row'],
+    ],
+    without('2 a'),
+  ],
+  ['all of a row', 'selected', [[2, undefined, 'fine']], without('2 a', '2 b')],
+  ['all of a row, one record refused', 'selected', [[2, undefined, { gateway: 'b' }]], without('2 a')],
+  ['all of a row, one record in doubt', 'selected', [[2, undefined, { doubt: 'a' }]], without('2 b')],
+  [
+    'a row with equal rules, rejected',
+    'selected',
+    [
+      [2, undefined, 'rejected row'],
+      [3, undefined, 'fine'],
+    ],
+    without('3 a'),
+  ],
+])('a later reading that takes up %s settles that alone', async (_what, reading, lines, left) => {
+  const { ledger, stages, earlier, begin, settleRows } = await openRun()
+  await settleRows(earlier, chunkOf(EARLIER))
+  const again = await begin(reading)
+  await settleRows(again, chunkOf(lines))
+  const { jobId } = stages.runLedger.lease
+  const request = { jobId, exportId: EXPORT_ID, before: again, selection: 'rejected' } as const
+  const open = await ledger.left.ofEarlierReadings(request, [1, 2, 3])
+  const names = open.map(({ row, rule }) => (rule === null ? `${row}` : `${row} ${rule}`))
+  expect(names.toSorted()).toEqual(left)
+})
+
+test('records that a person sends again settle no reject', async () => {
+  const { ledger, stages, earlier, begin, settleRows } = await openRun({
+    origin: { run: 'run-0', selection: 'decided' },
+  })
+  await settleRows(earlier, chunkOf(EARLIER))
+  const again = await begin('selected')
+  await settleRows(again, chunkOf([[1, undefined, 'fine']]))
+  const { jobId } = stages.runLedger.lease
+  const request = { jobId, exportId: EXPORT_ID, before: again, selection: 'rejected' } as const
+  expect(await ledger.left.ofEarlierReadings(request, [1])).toHaveLength(1)
+})
+
+test('the rejects file begins with its header, whichever chunk has the first rejects', async () => {
+  const { rejects, earlier, settleRows } = await openRun()
+  const sizes: number[] = []
+  for (const fate of ['fine', 'rejected row', 'fine', 'rejected row'] as const) {
+    await settleRows(earlier, chunkOf([[sizes.length + 1, undefined, fate]]))
+    sizes.push(rejects.length)
+  }
+  const lines = (await readFile(rejects.path, 'utf8')).trimEnd().split('\n')
+  expect(lines.map((line) => line.split(',')[3])).toEqual(['_row', '2', '4'])
+  expect(sizes[0]).toBe(0)
+  expect(sizes[2]).toBe(sizes[1])
+})
+
+test('left behind are rejected rows, records and marks, with the ids of records alone that were made', () => {
+  const [refused, asked] = [weight('61'), weight('62')]
+  const team = entryOf(careTeam, { row: 5, person: 'ann' })
+  const { rows } = chunkOf([
+    [1, undefined, 'rejected row'],
+    [2, undefined, 'fine'],
+    [3, undefined, { mapping: 'dx' }],
+  ])
+  const withdrawn = mappedRow([], { row: 4, person: 'ann' })
+  const sentAs = { kind: 'biometric' as const, rule: 'a1c', issue: ISSUE, sentAs: 'the-id' }
+  const skipped = {
+    row: 6,
+    line: 7,
+    byteOffset: 600,
+    outcome: 'skipped' as const,
+    reason: 'rule' as const,
+    leftOut: [],
+    warnings: [],
+  }
+  const left = leftBehind(
+    IDENTITY,
+    { export_id: EXPORT_ID } as Parameters<typeof leftBehind>[1],
+    {
+      ...{ number: 1, start: { row: 1, line: 2, byteOffset: 0 }, entries: [], withdrawn: [], shared: [] },
+      rows: [
+        ...rows,
+        { source: withdrawn.source, outcome: { ...withdrawn, rejected: [sentAs] } },
+        { source: withdrawn.source, outcome: skipped },
+      ],
+    },
+    {
+      outcomes: [
+        outcomeOf(refused, { outcome: 'rejected', batchId: 'b', reason: REASON }),
+        outcomeOf(weight('63'), ACCEPTED),
+        outcomeOf(asked, IN_DOUBT),
+      ],
+      followUpFailures: [{ entry: team, reason: { ...REASON, stage: 'primary-care', code: 'mark-refused' } }],
+      ...{ rowsCorrected: 0, accounts: { known: 0, refused: 0 } },
+      learned: { delivered: [], ended: new Map(), asked: new Set() },
+    },
+  )
+  const brief = left.map((one) => [
+    ...[one.row, one.line, one.rule, one.outcome, one.stage, one.code, one.batchId],
+    one.transaction,
+  ])
+  expect(brief).toEqual([
+    [1, 2, null, 'rejected', 'transform', 'date-invalid', null, undefined],
+    [3, 4, 'dx', 'rejected', 'transform', 'date-invalid', null, undefined],
+    [4, 5, 'a1c', 'rejected', 'transform', 'date-invalid', null, 'the-id'],
+    [
+      refused.row.row,
+      refused.row.line,
+      refused.rule,
+      'rejected',
+      'submit',
+      'no-answer',
+      'b',
+      refused.transactionId,
+    ],
+    [asked.row.row, asked.row.line, asked.rule, 'in-doubt', 'submit', 'no-answer', null, asked.transactionId],
+    [5, 6, 'pcp', 'warning', 'primary-care', 'mark-refused', null, team.transactionId],
+  ])
+})

@@ -141,6 +141,8 @@ it('a rule that reads the column of another is told, and one whose column is som
   mine: { catalog: heart-rate, from: hdl }
   good: { catalog: hdl-cholesterol, from: hdl }
   body-height: { firstOf: [hdl, ldl] }
+  heart-rate: my pulse today
+  bmi: goal
 conditions:
   asthma: { when: { diabetes: Y }, status: active }
   type-2-diabetes: { when: { diabetes: Y }, status: active }
@@ -199,6 +201,17 @@ it('a column that nobody reads, though it says something of a value, is told', (
   expect(
     unread('conditions: { asthma: { when: { a: Y }, status: active } }', ['flag', 'time zone']),
   ).toHaveLength(1)
+})
+
+it('a message says what to write, of a rule or of the row', () => {
+  const messages = (...columns: string[]) =>
+    unreadBeside(load(`${HEAD}biometrics: { glucose: glucose }`).definition, columns, names).map(
+      (one) => one.message,
+    )
+  expect(messages('glucose flag', 'flag')).toEqual([
+    expect.stringMatching(/: read it, or write ignore: \["flag"\] under row$/),
+    expect.stringMatching(/: read it, or write ignore: \["glucose flag"\]$/),
+  ])
 })
 
 it('a column that the mapping ignores is not told', () => {

@@ -1,7 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { comparesDrift, DriftDefinition } from '../../src/definitions/job-definition.ts'
-import { columnDrift, measureDrift, pathDrift, rowDrift, valueDrift } from '../../src/watch/drift-watch.ts'
+import {
+  columnDrift,
+  measureDrift,
+  pathDrift,
+  readDrift,
+  rowDrift,
+  toLookAt,
+  valueDrift,
+} from '../../src/watch/drift-watch.ts'
 import { type ColumnProfile, ExportProfile } from '../../src/watch/export-profile.ts'
 
 const column = (name: string, fields: Partial<ColumnProfile> = {}): ColumnProfile => ({
@@ -115,6 +123,25 @@ describe('the columns of a header', () => {
   })
 })
 
+test('names are listed up to twenty, each with its first eighty characters', () => {
+  const of = (names: readonly string[]) => profile({ columns: names.map((name) => column(name)) })
+  const messages = (...names: string[]) =>
+    columnDrift(profile(), earlier(of(names)), rules()).map((one) => one.message)
+  const twenty = Array.from({ length: 20 }, (_, at) => `c${at}`)
+  expect(messages(...twenty)).toEqual([`missing: ${twenty.map((name) => `"${name}"`).join(', ')}`])
+  const long = 'x'.repeat(80)
+  expect(messages(long)).toEqual([`missing: "${long}"`])
+  expect(messages(`${long}y`)).toEqual([`missing: "${long}…"`])
+})
+
+test('findings are kept in the ledger, and those of a run that continued are for a person', () => {
+  const of = (level: 'warn' | 'stop' | 'accepted') => ({ measure: 'rows' as const, level, message: level })
+  const found = [of('stop'), of('warn'), of('accepted')]
+  expect(readDrift(JSON.stringify(found))).toEqual(found)
+  expect(readDrift(null)).toEqual([])
+  expect(toLookAt(found)).toEqual([of('warn')])
+})
+
 describe('the paths of JSON', () => {
   const filled = (empty: number): ExportProfile => profile({ columns: [column('$.a', { empty })] })
   it.each([
@@ -122,9 +149,18 @@ describe('the paths of JSON', () => {
     { was: [0, 40, 100], is: 100, messages: [] },
     { was: [100, 100, 100], is: 3, messages: ['new: "$.a"'] },
     { was: [0, 0], is: 100, messages: [] },
+    { was: [100, 100, 100], is: 100, messages: [] },
   ])('$was of 100 empty, then $is', ({ was, is, messages }) => {
     const found = pathDrift(filled(is), earlier(...was.map(filled)), rules())
     expect(found.map(({ message }) => message)).toEqual(messages)
+  })
+
+  it('are told at the level of the job, of twenty values or more', () => {
+    const few = (values: number) => profile({ columns: [column('$.a', { values, empty: values })] })
+    const before = earlier(filled(0), filled(0), filled(0))
+    const of = (now: ExportProfile, columns: string) =>
+      pathDrift(now, before, rules({ columns })).map((one) => one.level)
+    expect([of(few(20), 'stop'), of(few(19), 'stop'), of(few(20), 'off')]).toEqual([['stop'], [], []])
   })
 })
 
@@ -232,6 +268,20 @@ describe('shares', () => {
       now: { units: { weight: { '': 100 } } },
       found: [
         'stop mix: weight without unit 100.0 %, usually 10.0 %',
+        'stop mix: weight in kg 0.0 %, usually 90.0 %',
+      ],
+    },
+    {
+      what: 'skipped rows',
+      now: { skipped: 100 },
+      found: ['warn skipped: rows skipped 100.0 %, usually 0.0 %'],
+    },
+    { what: 'skipped rows, as far as allowed', now: { skipped: 20 }, found: [] },
+    {
+      what: 'units of just enough values',
+      now: { units: { weight: { '[lb_av]': 20 } } },
+      found: [
+        'stop mix: weight in [lb_av] 100.0 %, usually 0.0 %',
         'stop mix: weight in kg 0.0 %, usually 90.0 %',
       ],
     },

@@ -4,6 +4,7 @@ import {
   COLUMNS_KEPT,
   createProfiler,
   type ExportProfile,
+  median,
   OTHER,
   VALUES_KEPT,
 } from '../../src/watch/export-profile.ts'
@@ -170,4 +171,87 @@ describe('the profile of JSON', () => {
     expect(profile).toMatchObject({ rows: 2, taken: 1, codes: { 'heart-rate': 1 } })
     expect(profile.units).toEqual({ 'heart-rate': { '/min': 3 } })
   })
+})
+
+describe('what is kept of many rows alone', () => {
+  const columns = ['id', 'day', 'pulse', 'weight', 'unit', 'first', 'last']
+  const NAMED = WIDE.replace(
+    'reference: "id"',
+    'reference: "id", register: { firstName: first, lastName: last, dateOfBirth: { from: day, format: yyyy-MM-dd }, gender: { constant: OTHER }, postalCode: pulse }',
+  )
+  const rowsOf = (count: number, weight = (at: number) => `${70 + at}`) =>
+    Array.from({ length: count }, (_, at) =>
+      csvRow(`p${at},2026-03-${10 + (at % 10)},61,${weight(at)},kg,F${at % 50},L${at}`),
+    )
+
+  it.each([
+    [19, false],
+    [20, true],
+  ])('quartiles and days, of %i values: %s', (count, isKept) => {
+    const { measured, daysSpanned } = profileOf(NAMED, columns, rowsOf(count))
+    expect(measured['body-weight']).toMatchObject({ found: count, rejected: 0, values: count })
+    expect(measured['body-weight']?.quartiles !== undefined).toBe(isKept)
+    expect(daysSpanned).toBe(isKept ? 9 : undefined)
+  })
+
+  it.each([
+    [99, undefined],
+    [100, { first: 50, last: 100 }],
+  ])('names, of %i people who can be registered', (count, names) => {
+    expect(
+      profileOf(
+        NAMED,
+        columns,
+        rowsOf(count, () => '80'),
+      ).names,
+    ).toEqual(names)
+  })
+
+  it('quartiles to three digits, with values that are refused', () => {
+    const { measured } = profileOf(
+      NAMED,
+      columns,
+      rowsOf(40, (at) => (at < 10 ? '1000' : '81.234')),
+    )
+    expect(measured['body-weight']).toEqual({
+      found: 40,
+      rejected: 10,
+      values: 40,
+      quartiles: [81.2, 81.2, expect.any(Number)],
+    })
+  })
+})
+
+it('rows that are skipped or rejected, and findings of checks, are counted apart', () => {
+  const checked = WIDE.replace('  skipWhen:', '  checks: { plausible-range: warn }\n  skipWhen:')
+  const rows = [
+    'a,2026-03-02,61,,',
+    'b,2026-03-02,62,1000,kg',
+    'c,2026-03-02,,2000,kg',
+    'd,2026-03-02,,,',
+    'skip,2026-03-02,61,,',
+    'e,never,61,,',
+  ].map(csvRow)
+  const profile = profileOf(checked, ['id', 'day', 'pulse', 'weight', 'unit'], rows)
+  expect(profile).toMatchObject({
+    ...{ rows: 6, taken: 4, skipped: 1, rejectedRows: 1, rules: { 'heart-rate': 2, 'body-weight': 2 } },
+    warnings: { 'value-out-of-range': 2 },
+  })
+})
+
+it('numbers are told from words by their form', () => {
+  const texts = ['1', '-1', '+1', '1.5', '1,5', '.5', '1.', '1e5', 'x1', '1x', '-', '1 000']
+  const rows = texts.map((text) => ({ ...csvRow(''), cells: [text, '2026-03-02'] }))
+  const [id] = profileOf(WIDE, ['id', 'day', 'pulse', 'weight', 'unit'], rows).columns
+  expect(id?.sample).toEqual({ values: 12, numbers: 6, characters: texts.join('').length })
+})
+
+it.each([
+  [[], 0],
+  [[3], 3],
+  [[5, 1], 3],
+  [[9, 1, 5], 5],
+  [[10, 9, 1, 2], 5.5],
+])('the median of %j is %s', (values, middle) => {
+  expect(median(values)).toBe(middle)
 })

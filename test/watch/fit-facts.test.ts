@@ -55,6 +55,12 @@ describe('the values of a rule', () => {
     )
   })
 
+  it('are usual up to both ends of what is usual: 45 and 125 kg', () => {
+    const unusual = (...values: string[]) =>
+      factsOf(values.map((value, at) => [`${at}`, `p${at}`, '2026-02-03', value])).rules[0]?.unusual
+    expect([unusual('45', '125'), unusual('44.9'), unusual('125.1')]).toEqual([0, 1, 1])
+  })
+
   it('are not put out by a number that is beyond all measure', () => {
     const rows = ['1e300', '-1e300', '1e-300', ...Array.from({ length: 40 }, () => '80')]
     const { rules } = factsOf(rows.map((value, at) => [`${at}`, `p${at}`, '2026-02-03', value]))
@@ -122,6 +128,29 @@ it.each(['UTC', 'Europe/Berlin'])(
     expect([dates.first, dates.last]).toEqual([Date.parse('2026-01-05'), Date.parse('2026-02-28')])
   },
 )
+
+it('of no rows there is no first date and no last, of one they are the same', () => {
+  expect(factsOf([]).dates).toMatchObject({ rows: 0, first: undefined, last: undefined, span: 0 })
+  const at = Date.parse('2026-02-03')
+  expect(factsOf([['1', 'p', '2026-02-03', '80']]).dates).toMatchObject({ rows: 1, first: at, last: at })
+})
+
+// FNV-1a of the empty text, of `a` and of `foobar` (its authors' vectors), finished as by murmur3.
+it.each([
+  ['', 0x811c9dc5],
+  ['a', 0xe40c292c],
+  ['foobar', 0xbf9cf968],
+])('the hash of %j is that of its algorithms', (text, fnv) => {
+  const mask = 0xffff_ffffn
+  let hash = BigInt(fnv)
+  for (const [shift, factor] of [
+    [16n, 0x85eb_ca6bn],
+    [13n, 0xc2b2_ae35n],
+    [16n, 1n],
+  ] as const)
+    hash = ((hash ^ (hash >> shift)) * factor) & mask
+  expect(hashOf(text)).toBe(Number(hash))
+})
 
 it('no cell is told, whatever the mapping takes for the gender', () => {
   const { wide } = rowsOf(1)

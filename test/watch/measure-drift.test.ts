@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { DriftDefinition } from '../../src/definitions/job-definition.ts'
-import { measureDrift } from '../../src/watch/drift-watch.ts'
+import { fitFindings, measureDrift, outcomeDrift } from '../../src/watch/drift-watch.ts'
 import type { ExportProfile, MeasuredProfile } from '../../src/watch/export-profile.ts'
 
 const WEIGHTS: MeasuredProfile = { found: 100, rejected: 1, values: 99, quartiles: [66, 80, 92] }
@@ -89,4 +89,91 @@ it('takes what was accepted for usual as well, and profiles of earlier versions 
   const moved = night({ quartiles: [145, 176, 203] })
   expect(told(moved, [{ profile: moved, accepted: true }, ...usual])).toEqual([])
   expect(told(moved, earlier(...[1, 2, 3].map(() => night({}, { measured: {} }))))).toEqual([])
+})
+
+const outcome = (
+  now: Partial<ExportProfile>,
+  before: Partial<ExportProfile>[],
+  written: object = {},
+): string[] =>
+  outcomeDrift(
+    night({}, now),
+    before.map((fields) => ({ profile: night({}, fields), accepted: false })),
+    DriftDefinition.parse(written),
+  ).map(({ measure, level, message, change }) => `${level} ${measure}: ${message} (${change})`)
+
+const SKIPPED = 'warn empty-handed: all 100 rows skipped (1)'
+it.each<[string, Partial<ExportProfile>, Partial<ExportProfile>[], object, string[]]>([
+  ['all rows skipped', { skipped: 100 }, [], {}, [SKIPPED]],
+  ['all rows skipped but one', { skipped: 99 }, [], {}, []],
+  ['no rows', { rows: 0, skipped: 0 }, [], {}, []],
+  [
+    'all rows skipped, as ever',
+    { skipped: 100 },
+    [{ skipped: 100 }, { skipped: 100 }, { skipped: 50 }],
+    {},
+    [],
+  ],
+  [
+    'all rows skipped, as twice of late',
+    { skipped: 100 },
+    [{ skipped: 100 }, { skipped: 100 }],
+    {},
+    [SKIPPED],
+  ],
+  ['all rows skipped, as once', { skipped: 100 }, [{ skipped: 100 }, {}, {}], {}, [SKIPPED]],
+  ['all rows skipped, of a job that does not ask', { skipped: 100 }, [], { skipped: 'off' }, []],
+  [
+    'a check that found nothing before',
+    { warnings: { c: 3 } },
+    [{}, {}],
+    {},
+    ['warn checks: c 3 in 100 rows, before 0.0 % at most (0.03)'],
+  ],
+  ['a check in a first export', { warnings: { c: 1 } }, [], {}, ['warn checks: c 1 in 100 rows (0.01)']],
+  ['a check that found as many', { warnings: { c: 3 } }, [{}, { warnings: { c: 3 } }], {}, []],
+  [
+    'a check that found as many in twice the rows',
+    { warnings: { c: 3 } },
+    [{ rows: 200, warnings: { c: 3 } }],
+    {},
+    ['warn checks: c 3 in 100 rows, before 1.5 % at most (0.015)'],
+  ],
+  ['a check of a job that does not ask', { warnings: { c: 3 } }, [], { checks: 'off' }, []],
+])('%s', (_, now, before, written, found) => {
+  expect(outcome(now, before, written)).toEqual(found)
+})
+
+it('suspicions are findings with their rule and name, but for rows left out', () => {
+  const suspicion = (finding: 'one-value' | 'rows-left-out', rule: string | null) => ({
+    finding,
+    rule,
+    message: 'odd',
+  })
+  const all = [suspicion('one-value', 'bmi'), suspicion('one-value', null), suspicion('rows-left-out', null)]
+  expect(fitFindings(all, 'stop')).toEqual([
+    { measure: 'fit', level: 'stop', message: 'bmi: odd (one-value)' },
+    { measure: 'fit', level: 'stop', message: 'odd (one-value)' },
+  ])
+  expect(fitFindings(all, 'off')).toEqual([])
+})
+
+it.each([
+  // More than twice the usual, and more than a month more.
+  [20, 51, false],
+  [20, 52, true],
+  [40, 80, false],
+  [40, 81, true],
+])('dates usually within %i days, now within %i, are told: %s', (before, now, isTold) => {
+  const spanned = (daysSpanned: number) => night({}, { daysSpanned })
+  expect(told(spanned(now), earlier(spanned(before), spanned(before), spanned(before)))).toHaveLength(
+    isTold ? 1 : 0,
+  )
+})
+
+it('a median of nothing has no ratio', () => {
+  const zero = earlier(...[1, 2, 3].map(() => night({ quartiles: [-1, 0, 1] })))
+  expect(told(night({ quartiles: [9, 10, 11] }), zero)).toEqual([
+    'stop values: the median of body-weight is 10, usually 0',
+  ])
 })

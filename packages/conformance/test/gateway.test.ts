@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, test } from 'vitest'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { stringify } from 'yaml'
 import { type ReferenceGateway, startReferenceGateway } from '../../reference-gateway/src/server.ts'
 import { takeTest } from '../src/age-assessment.ts'
 import type { Account, Control } from '../src/case.ts'
@@ -16,7 +18,8 @@ import {
   register,
 } from '../src/made-up.ts'
 import { createRoi, upserted } from '../src/medical-records.ts'
-import { runCase, SUITE } from '../src/suite.ts'
+import { SUITE } from '../src/suite.ts'
+import { judgedBy, type Recorded, recorded } from './recorded.ts'
 
 /** The clock of all gateways of this file; cases let it go on. */
 let now = Date.UTC(2024, 6, 1)
@@ -63,6 +66,21 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.close())
 
+const kept: Recorded[] = []
+
 describe('the reference gateway keeps to the document', () => {
-  test.each(SUITE)('$section / $row', (one) => runCase(one, client, account, control))
+  test.each(SUITE)('$section / $row', async (one) => {
+    kept.push(await recorded(one, client, account, control))
+  })
+})
+
+test('each case judges of the answers what the golden file says', async () => {
+  const all: Record<string, Record<string, readonly string[]>> = {}
+  for (const one of kept) {
+    const { section, row } = one.one
+    const same = all[section]?.[row] ?? []
+    all[section] = { ...all[section], [row]: [...same, ...(await judgedBy(one, account))] }
+  }
+  const text = `# Answers that each case judges: statuses taken, members needed; with "=", members whose values count.\n${stringify(all, { lineWidth: 0 })}`
+  await expect(text).toMatchFileSnapshot(join(import.meta.dirname, 'golden/judged.yaml'))
 })

@@ -3,13 +3,23 @@
  * a newer version.
  */
 import type pg from 'pg'
-import { PgBoss } from 'pg-boss'
-import { RunRequest, TicketEnd, type Tickets } from '../tickets.ts'
+import { type JobWithMetadata, PgBoss } from 'pg-boss'
+import { z } from 'zod'
+import type { AccountIdCipher, SealedId } from '../sealed-ids.ts'
+import {
+  EndWords,
+  type Lane,
+  laneOf,
+  RunRequest,
+  type SentTicket,
+  TicketEnd,
+  type Tickets,
+} from '../tickets.ts'
 import { shownAddress } from './address.ts'
 import { ledgerError, type PostgresAddress, poolOf } from './database.ts'
 
-const VERSION = 1
-const queueOf = (version: number): string => `run.v${version}`
+const VERSION = 2
+const LANES: readonly Lane[] = ['run', 'backfill']
 
 /** A lost heartbeat counts as a try. */
 const MOST_TRIES = 10_000
@@ -22,6 +32,8 @@ const LONGEST_SECONDS = 86_399
 interface OpeningTickets {
   /** True to look for silent workers. */
   readonly supervises: boolean
+  /** Seals by the key of the installation. Equal texts are sealed alike. */
+  readonly cipher: AccountIdCipher
   /** For tests: version of the tickets. */
   readonly version?: number | undefined
 }
@@ -29,7 +41,7 @@ interface OpeningTickets {
 /** @throws WaybillError `ledger-unusable` */
 export async function openTickets(
   address: PostgresAddress,
-  { supervises, version = VERSION }: OpeningTickets,
+  { supervises, cipher, version = VERSION }: OpeningTickets,
 ): Promise<Tickets> {
   const where = shownAddress(address.url)
   const pool = poolOf(address)
@@ -38,14 +50,15 @@ export async function openTickets(
   }
   try {
     const boss = await startBoss(pool, supervises, refuse)
-    const queue = queueOf(version)
-    await boss.createQueue(queue, {
-      policy: 'exclusive',
-      retryLimit: MOST_TRIES,
-      expireInSeconds: LONGEST_SECONDS,
-      heartbeatSeconds: SILENCE_SECONDS,
-    })
-    return ticketsIn(boss, queue, async () => {
+    const queueOf = (lane: Lane): string => `${lane}.v${version}`
+    for (const lane of LANES)
+      await boss.createQueue(queueOf(lane), {
+        policy: 'exclusive',
+        retryLimit: MOST_TRIES,
+        expireInSeconds: LONGEST_SECONDS,
+        heartbeatSeconds: SILENCE_SECONDS,
+      })
+    return ticketsIn(boss, queueOf, cipher, async () => {
       await boss.stop({ graceful: false })
       await pool.end()
     })
@@ -80,36 +93,72 @@ async function startBoss(
   return boss.start()
 }
 
-function ticketsIn(boss: PgBoss, queue: string, close: () => Promise<void>): Tickets {
+/** Data of a ticket, and the words of its end, as the queue stores them. */
+const SealedRequest = z.object({ sealed: z.string() })
+const StoredEnd = TicketEnd.extend({ words: z.string().optional() })
+
+function sealing({ seal, open }: AccountIdCipher) {
+  return {
+    sealed: (value: object): string => String(seal(JSON.stringify(value))),
+    opened<Value>(text: string, form: z.ZodType<Value>): Value | undefined {
+      const known: unknown = text
+      const json = open(known as SealedId)
+      return json === null ? undefined : form.parse(JSON.parse(json))
+    },
+  }
+}
+
+function ticketsIn(
+  boss: PgBoss,
+  queueOf: (lane: Lane) => string,
+  cipher: AccountIdCipher,
+  close: () => Promise<void>,
+): Tickets {
+  const { sealed, opened } = sealing(cipher)
   const attemptOf = ({ id, attempt }: { readonly id: string; readonly attempt: number }) => ({
     id,
     retryCount: attempt,
   })
+  const found = async ({ id, lane }: SentTicket): Promise<JobWithMetadata<unknown> | undefined> =>
+    (await boss.findJobs(queueOf(lane), { id }))[0]
   return {
-    send: async (job, request) => (await boss.send(queue, request, { singletonKey: job })) ?? undefined,
-    async take() {
-      const [taken] = await boss.fetch(queue, { batchSize: 1, includeMetadata: true })
+    async send(job, request) {
+      const lane = laneOf(request)
+      const id = await boss.send(queueOf(lane), { sealed: sealed(request) }, { singletonKey: job })
+      return id === null ? undefined : { id, lane }
+    },
+    async find(job, request) {
+      const lane = laneOf(request)
+      const same = { key: job, data: { sealed: sealed(request) } }
+      const newest = (await boss.findJobs(queueOf(lane), same)).at(-1)
+      return newest && { id: newest.id, lane }
+    },
+    async take(lane) {
+      const [taken] = await boss.fetch(queueOf(lane), { batchSize: 1, includeMetadata: true })
       if (taken === undefined) return undefined
-      const ticket = { id: taken.id, attempt: taken.retryCount }
-      return { ...ticket, request: RunRequest.parse(taken.data) }
+      const { id, retryCount: attempt, createdOn } = taken
+      const request = opened(SealedRequest.parse(taken.data).sealed, RunRequest)
+      return { id, lane, attempt, sentAt: createdOn.getTime(), request }
     },
     async beat(ticket) {
-      await boss.touch(queue, attemptOf(ticket))
+      await boss.touch(queueOf(ticket.lane), attemptOf(ticket))
     },
-    async complete(ticket, end) {
-      await boss.complete(queue, attemptOf(ticket), end)
+    async complete(ticket, { words, ...end }) {
+      const output = words === undefined ? end : { ...end, words: sealed(words) }
+      await boss.complete(queueOf(ticket.lane), attemptOf(ticket), output)
     },
     async giveBack(ticket) {
-      await boss.fail(queue, attemptOf(ticket))
+      await boss.fail(queueOf(ticket.lane), attemptOf(ticket))
     },
-    async stateOf(id) {
-      const [found] = await boss.findJobs(queue, { id })
-      if (found === undefined || found.state === 'cancelled' || found.state === 'failed') return 'gone'
-      if (found.state === 'completed') return TicketEnd.parse(found.output)
-      return found.state === 'active' ? 'taken' : 'queued'
+    async stateOf(ticket) {
+      const job = await found(ticket)
+      if (job === undefined || job.state === 'cancelled' || job.state === 'failed') return 'gone'
+      if (job.state !== 'completed') return job.state === 'active' ? 'taken' : 'queued'
+      const { words, ...end } = StoredEnd.parse(job.output)
+      return words === undefined ? end : { ...end, words: opened(words, EndWords) }
     },
-    async withdraw(id) {
-      await boss.cancel(queue, id)
+    async withdraw({ id, lane }) {
+      await boss.cancel(queueOf(lane), id)
     },
     close,
   }

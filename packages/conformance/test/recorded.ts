@@ -1,0 +1,204 @@
+/** Cases tried once on a gateway, and then again on its recorded answers, one of them altered at a time: shows the answers that a case judges. */
+import { AssertionError } from 'node:assert'
+import { isDeepStrictEqual } from 'node:util'
+import { type Account, type ConformanceCase, type Control, NothingToJudge } from '../src/case.ts'
+import type { Answer, Client, Sent } from '../src/client.ts'
+import { runCase } from '../src/suite.ts'
+
+interface Call {
+  readonly method: string
+  readonly path: string
+  readonly sent: Sent
+  readonly answer: Answer
+}
+
+/** A case with all that its gateway gave it. */
+export interface Recorded {
+  readonly one: ConformanceCase
+  readonly calls: readonly Call[]
+  readonly names: readonly string[]
+  readonly tokens: readonly string[]
+}
+
+/** Runs a case, and records its calls. */
+export async function recorded(
+  one: ConformanceCase,
+  client: Client,
+  account: Account,
+  control: Control,
+): Promise<Recorded> {
+  const calls: Promise<Call>[] = []
+  const [names, tokens]: [string[], string[]] = [[], []]
+  const taken = (method: string, path: string, sent: Sent, answer: Promise<Answer>): Promise<Answer> => {
+    calls.push(answer.then((came) => ({ method, path, sent, answer: came })))
+    return answer
+  }
+  const noting: Client = {
+    careTeamsPath: client.careTeamsPath,
+    send: (method, path, sent = {}) => taken(method, path, sent, client.send(method, path, sent)),
+    upload: (address, pdf) => taken('PUT', 'authorizationUploadUrl', {}, client.upload(address, pdf)),
+    unique(what) {
+      const name = client.unique(what)
+      names.push(name)
+      return name
+    },
+  }
+  await runCase(one, noting, account, {
+    async tokenOf(owner) {
+      const token = await control.tokenOf(owner)
+      tokens.push(token)
+      return token
+    },
+    passTime: (ms) => control.passTime(ms),
+  })
+  return { one, calls: await Promise.all(calls), names, tokens }
+}
+
+/** True if a case passes with other answers than the recorded ones. */
+async function passes({ one, names, tokens }: Recorded, answers: readonly Answer[], account: Account) {
+  const [left, leftNames, leftTokens] = [[...answers], [...names], [...tokens]]
+  const next = async (): Promise<Answer> => {
+    const answer = left.shift()
+    if (answer === undefined) throw new AssertionError({ message: 'another call than those recorded' })
+    return answer
+  }
+  const client: Client = {
+    careTeamsPath: '/health-profile/care-teams',
+    send: next,
+    upload: next,
+    unique: (what) => leftNames.shift() ?? what,
+  }
+  const control = { tokenOf: async () => leftTokens.shift() ?? 'token', passTime: async () => {} }
+  try {
+    await runCase(one, client, account, control)
+    return true
+  } catch (finding) {
+    if (finding instanceof AssertionError || finding instanceof NothingToJudge) return false
+    throw finding
+  }
+}
+
+const STATUSES = [200, 201, 202, 204, 205, 400, 401, 403, 404, 409, 422, 499, 500]
+
+/** Paths to the leaves of an answer; of a list, to those of its first and its last item. */
+function leavesOf(value: unknown, path: readonly string[] = []): (readonly string[])[] {
+  if (typeof value !== 'object' || value === null) return path.length === 0 ? [] : [path]
+  const keys = Object.keys(value)
+  const shown = Array.isArray(value) && keys.length > 2 ? [keys.at(0), keys.at(-1)] : keys
+  if (shown.length === 0) return path.length === 0 ? [] : [path]
+  return shown.flatMap((key) => (key === undefined ? [] : leavesOf(Reflect.get(value, key), [...path, key])))
+}
+
+/** The value with another leaf, or without it. */
+function without(
+  value: unknown,
+  [key = '', ...rest]: readonly string[],
+  other?: (leaf: unknown) => unknown,
+): unknown {
+  if (Array.isArray(value)) {
+    const at = Number(key)
+    if (rest.length === 0 && other === undefined) return value.toSpliced(at, 1)
+    return value.with(at, rest.length === 0 ? other?.(value[at]) : without(value[at], rest, other))
+  }
+  const { [key]: leaf, ...others } = value as Readonly<Record<string, unknown>>
+  if (rest.length > 0) return { ...others, [key]: without(leaf, rest, other) }
+  return other === undefined ? others : { ...others, [key]: other(leaf) }
+}
+
+/** Another value of the same form. */
+function otherLeaf(leaf: unknown): unknown {
+  if (typeof leaf === 'string')
+    return /^-?\d/.test(leaf) ? leaf.replace(/\d/, (digit) => String((Number(digit) + 1) % 10)) : `${leaf}x`
+  if (typeof leaf === 'number') return leaf + 1
+  return typeof leaf === 'boolean' ? !leaf : 'another'
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Alters each answer of a case, one at a time.
+ *
+ * @returns for each call, as text: its statuses that the case takes, the members of the answer that the case needs, and, with `=`, those whose
+ * values count
+ */
+export async function judgedBy(one: Recorded, account: Account): Promise<string[]> {
+  const answers = one.calls.map(({ answer }) => answer)
+  const taken = (at: number, other: Partial<Answer>): Promise<boolean> => {
+    const answer = answers[at]
+    return passes(one, answer === undefined ? answers : answers.with(at, { ...answer, ...other }), account)
+  }
+  if (!(await passes(one, answers, account)))
+    throw new Error(`${one.one.row} is not the same on its recorded answers`)
+  const judged: string[] = []
+  // A finding looks for its own stack, which costs more than its case.
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 0
+  for (const [at, { method, path, sent, answer }] of one.calls.entries()) {
+    const statuses: number[] = []
+    for (const status of STATUSES) if (await taken(at, { status })) statuses.push(status)
+    const members = await membersJudged(jsonIn(answer.text), (text) => taken(at, { text }))
+    const any = statuses.length === STATUSES.length ? ['any status'] : statuses
+    judged.push(`${method} ${path}${sentText(sent)} -> ${[...any, ...members].join(' ')}`)
+  }
+  Error.stackTraceLimit = stackTraceLimit
+  return judged
+}
+
+type Leaf = readonly string[]
+
+async function membersJudged(body: unknown, isTaken: (text: string) => Promise<boolean>): Promise<string[]> {
+  const members = new Set<string>()
+  const isOther = (leaf: Leaf): boolean => !isDeepStrictEqual(without(body, leaf, otherLeaf), body)
+  const leaves = leavesOf(body)
+  const compared = await judgedOf(leaves.filter(isOther), async (some) =>
+    isTaken(JSON.stringify(some.reduce((value, leaf) => without(value, leaf, otherLeaf), body))),
+  )
+  for (const leaf of compared) members.add(`${nameOf(leaf)}=`)
+  const rest = leaves.filter((leaf) => !members.has(`${nameOf(leaf)}=`))
+  // From the last one on: the places of those in front stay.
+  const needed = await judgedOf(rest, async (some) =>
+    isTaken(JSON.stringify(some.reduceRight<unknown>((value, leaf) => without(value, leaf), body))),
+  )
+  for (const leaf of needed) members.add(nameOf(leaf))
+  return [...members].sort()
+}
+
+const nameOf = (leaf: Leaf): string => leaf.map((key) => (/^\d+$/.test(key) ? '*' : key)).join('.')
+
+/** The leaves that count, found by halves: most do not. */
+async function judgedOf(
+  leaves: readonly Leaf[],
+  isTaken: (some: readonly Leaf[]) => Promise<boolean>,
+): Promise<Leaf[]> {
+  if (leaves.length === 0 || (await isTaken(leaves))) return []
+  if (leaves.length === 1) return [...leaves]
+  const half = Math.ceil(leaves.length / 2)
+  return [
+    ...(await judgedOf(leaves.slice(0, half), isTaken)),
+    ...(await judgedOf(leaves.slice(half), isTaken)),
+  ]
+}
+
+const keysOf = (value: unknown): string =>
+  typeof value === 'object' && value !== null ? Object.keys(value).sort().join(' ') : String(value)
+
+/** Names of what is sent with a call. */
+function sentText({ json, query, headers, without: left }: Sent): string {
+  const parts = [
+    ...(query === undefined ? [] : [`?${keysOf(query)}`]),
+    ...(json === undefined
+      ? []
+      : Array.isArray(json)
+        ? [`[${json.map(keysOf).join('; ')}]`]
+        : [`{${keysOf(json)}}`]),
+    ...(headers === undefined ? [] : [`with ${keysOf(headers)}`]),
+    ...(left === undefined ? [] : [`without ${left.join(' ')}`]),
+  ]
+  return parts.length === 0 ? '' : ` ${parts.join(' ')}`
+}

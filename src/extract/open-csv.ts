@@ -388,9 +388,8 @@ interface Trailer {
 }
 
 /**
- * Layout of a CSV file: the columns of its header; the delimiter where the mapping says `delimiter: auto`, by the `sep=` line of Excel or by
- * what splits the first records alike; the trailer, the last lines, which are no data rows and may state the number of rows. The trailer is
- * found from the end, before the first row is read: no row is taken for the trailer, nor the trailer for a row.
+ * Finds the trailer: the last lines, which are no data rows and may state the number of rows. Found from the end, before the first row is
+ * read: no row is taken for the trailer, nor the trailer for a row.
  * @param content from `from` on to the end; only the last of it is held
  * @param isStart whether a line starts at `from`
  * @throws WaybillError `export-unreadable` where the export does not end with the trailer

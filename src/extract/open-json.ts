@@ -596,7 +596,8 @@ export function readJson(text: string, spot: Spot = columnAlone): JsonReading {
 
 /**
  * Quotes each number, and counts the members of all objects (the colons outside strings). Invalid JSON stays invalid: a number is quoted
- * only in its valid form and never as a key, and the rest of an invalid number then follows a string, which the grammar forbids.
+ * only in its valid form and never as a key, and the rest of an invalid number then follows a string, which the grammar forbids. Takes with
+ * JSON.parse 1.5 times the time of JSON.parse alone; a reviver that reads `context.source` takes 5 times as long.
  */
 function quoteNumbers(text: string): { quoted: string; members: number } {
   let quoted = ''
@@ -709,10 +710,8 @@ const MARKS = Uint8Array.from({ length: 256 }, (_, byte) =>
 )
 
 /**
- * JSON (RFC 8259) in which every number stays text, as written.
- * Brackets and strings alone tell the end of a value, on the bytes: no byte of a longer UTF-8 sequence is ASCII. Numbers are quoted before
- * JSON.parse: exact, and 1.5 times the time of JSON.parse alone; a reviver that reads `context.source` takes 5 times as long.
- * The value at `start`; undefined when `bytes` must reach further to tell.
+ * Finds the end of the value at `start` by brackets and strings alone, on the bytes: no byte of a longer UTF-8 sequence is ASCII.
+ * @returns undefined when `bytes` must reach further to tell
  */
 export function frameValue(bytes: Buffer, start: number, ended: boolean): FramedValue | undefined {
   const limit = Math.min(bytes.length, start + ROW_BYTES + 1)
@@ -816,9 +815,7 @@ class JsonFault extends Error {
 const jsonFault = (isMore: boolean, place: JsonPlace): JsonFault =>
   new JsonFault(isMore ? 'not JSON: it breaks off' : 'it ends too early', place)
 
-/**
- * Cursor in JSON that is not held: token by token, each checked by the grammar of RFC 8259, with line and column.
- */
+/** Cursor in JSON that is not held: token by token, each checked by the grammar of RFC 8259, with line and column. */
 class JsonCursor {
   readonly window: ByteWindow
   /** Position of the next byte, in the window. */

@@ -851,9 +851,8 @@ interface StoredCell {
 type SharedText = (index: number) => string | undefined
 
 /**
- * Texts of cells, as stored and not as shown. A number format matters where it makes a number a date, a time, or an id with leading zeros. Pure.
- * Sections are those of ISO/IEC 29500-1 (ECMA-376-1).
- * Text of a cell, or a marker for none (`cellFault`).
+ * Text of a cell, as stored and not as shown, or a marker for none (`cellFault`). A number format matters where it makes a number a date, a
+ * time, or an id with leading zeros. Sections are those of ISO/IEC 29500-1 (ECMA-376-1).
  */
 function cellText(cell: StoredCell, shared: SharedText, epoch: Epoch): string {
   const { type, value, inline, hasFormula, form } = cell

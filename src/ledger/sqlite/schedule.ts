@@ -204,9 +204,7 @@ const tellsFailure = (notice: string): boolean => {
   return typeof told === 'object' && told !== null && 'failure' in told && told.failure === true
 }
 
-/**
- * The outbox: notices on their way to their targets. All processes share the outbox; a single process at a time delivers each notice.
- */
+/** Notices on their way to their targets. All processes share the outbox; a single process at a time delivers each notice. */
 const notificationsOf = (turns: Exclusive): Notifications => ({
   ...outbox(turns),
   ...receivedBy(turns),
@@ -350,7 +348,8 @@ const receivedBy = ({
 })
 
 /**
- * Notification targets of jobs, as their files last named them: for a file that nobody can read any more. Encrypted, as addresses hold secrets.
+ * Notification targets of jobs, as their files last named them: for a file that nobody can read any more. Encrypted, as addresses hold
+ * secrets.
  */
 const lastTargetsOf = ({ db, write }: Exclusive, cipher: AccountIdCipher): LastTargets => {
   const sealedOf = async (job: string): Promise<SealedId | null> => {

@@ -60,14 +60,14 @@ export interface ConsoleParts {
   readonly tls: { readonly cert: string; readonly key: string } | undefined
   readonly looking: Looking
   readonly mappings: MappingViews
-  /** Receives the events of a run that the console has begun. */
+  /** Receives the events of runs begun by the console. */
   readonly listener: () => RunListener
-  /** Receives each address that opens a session: at the start, and whenever the previous one was used. */
+  /** Receives each address that opens a session: at the start, and after each use of an address. */
   readonly onAddress: (url: string) => void
 }
 
 /**
- * @returns the place where it listens; `close` ends the console, after the work that it has begun
+ * @returns the place of listening; `close` ends the console, after the work begun there
  * @throws WaybillError `usage-wrong` for a place in use, or an address elsewhere than loopback without login and TLS
  */
 export async function startConsole(
@@ -164,7 +164,7 @@ function ownUser({ application, isReadOnly, showsValues }: ConsoleParts): User {
   return { name: application.user, roles: new Set(roles) }
 }
 
-/** Parts that the routes share. */
+/** Parts shared by the routes. */
 interface Console {
   readonly application: Application
   readonly looking: Looking
@@ -187,11 +187,11 @@ const personIn = (request: FastifyRequest, note: string | null = null): Person =
   note,
 })
 
-/** Answers with a page, or with its JSON if the address ends in `?json`. */
+/** Answers with a page, or with the JSON of the page if the address ends in `?json`. */
 function answer({ door }: Console, request: FastifyRequest, reply: FastifyReply, page: Page): FastifyReply {
   if (wantsJson(request)) return reply.send(page.json)
   const session = inSession(request)
-  // Another page that updates by itself does not take the words away.
+  // An open page that updates by itself does not take the words away.
   const notice = isLive(request) ? undefined : session.notice
   if (notice !== undefined) session.notice = undefined
   const path = request.url.replace(/\?.*$/, '')
@@ -295,10 +295,10 @@ const OfAction = z.object({ action: z.string() })
 const subjectIn = (given: URLSearchParams): Subject =>
   Object.fromEntries(SUBJECT_FIELDS.map((name) => [name, given.get(name)?.trim() || undefined]))
 
-/** Actions whose result shows in the list of needs. */
+/** Actions with a result in the list of needs. */
 const LISTED: ReadonlySet<string> = new Set(['acknowledge', 'undo-acknowledge', 'put-aside', 'put-back'])
 
-/** An action is shown with its effect first; the form that does it belongs to the session. */
+/** An action is shown with the effect first; the form that acts belongs to the session. */
 function serveActions(all: Console): void {
   const { application, actor, door } = all
   door.app.get('/do/:action', async (request, reply) => {

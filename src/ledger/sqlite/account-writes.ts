@@ -1,4 +1,4 @@
-/** Writes accounts, their care-team entries with owed marks and deletions, and requests for medical records. */
+/** Accounts, care-team entries with owed marks and deletions, providers listed by exports, and requests for medical records. */
 import { sql } from 'kysely'
 import { z } from 'zod'
 import {
@@ -18,7 +18,7 @@ import type { AccountIdCipher } from '../sealed-ids.ts'
 import { hex, rowsOf } from './dialect.ts'
 import type { Exclusive, Statements, Writer } from './exclusive.ts'
 
-/** Rows of one multi-row insert. SQLite takes at most 32,766 parameters. */
+/** Rows of an insert. SQLite takes at most 32,766 parameters. */
 const ROWS_AT_ONCE = 500
 
 const DeletionsText = z.array(
@@ -34,7 +34,7 @@ const DeletionsText = z.array(
 const readDeletions = (text: string | null): OwedDeletion[] =>
   text === null ? [] : DeletionsText.parse(JSON.parse(text))
 
-/** Inserts accounts. An account that the ledger already has stays unchanged. */
+/** Inserts accounts. A known account stays unchanged. */
 export async function saveAccounts(
   writer: Writer,
   { gateway, at, runId }: { readonly gateway: string; readonly at: number; readonly runId: string },
@@ -120,7 +120,7 @@ export async function confirmPeople(
   return count
 }
 
-/** Stores care-team entries. An account has one mark: set on one entry, the mark leaves all others. */
+/** Stores care-team entries. An account has one mark: set on an entry, the mark leaves the rest. */
 export async function saveCareTeams(
   writer: Writer,
   gateway: string,
@@ -212,7 +212,7 @@ export async function saveMedicalRequests(
 
 const bytes = (hash: string): Buffer => Buffer.from(hash, 'hex')
 
-/** @param arrival of the export; ignored for a person whom a later export has listed */
+/** @param arrival of the export; ignored for people listed by a later export */
 export async function saveListed(
   statements: Statements,
   jobId: number,
@@ -284,6 +284,7 @@ const listingsOf = ({ db, dialect }: Exclusive): Pick<CareTeams, 'listed' | 'mis
   },
 })
 
+/** Providers of people, as exports that list all care teams have them: a provider no longer listed is missing. */
 export const careTeamsOf = (turns: Exclusive, { open }: Pick<AccountIdCipher, 'open'>): CareTeams => ({
   ...listingsOf(turns),
   async ofAccounts(gateway, accounts) {

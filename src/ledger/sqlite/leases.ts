@@ -1,5 +1,5 @@
 /**
- * Leases on jobs: the right to run, with a fencing token that grows with each change of owner.
+ * Leases on jobs: the right to run, with a fencing token, greater after each change of owner.
  * Right of way: a backfill lets other runs go first. Only the order of runs depends on the right of way; the lease keeps two runs of a job apart.
  */
 
@@ -44,7 +44,7 @@ const leases = ({ db, dialect, write }: Exclusive): Leases => ({
       await writer
         .deleteFrom('waiting')
         .where('job_id', '=', jobId)
-        // A process that was killed while waiting withdraws nothing.
+        // A process killed while waiting withdraws nothing.
         .where(({ or, eb }) => or([eb('owner', '=', owner), eb('expires_at', '<=', now)]))
         .execute()
       // The new owner begins to count anew: the time in between was no work.
@@ -56,7 +56,7 @@ const leases = ({ db, dialect, write }: Exclusive): Leases => ({
         .execute()
       return { ok: true, lease: { jobId, runId, token } }
     }),
-  // The token stays, so that the next owner's is greater.
+  // The token stays: the next owner needs a greater token.
   async release({ jobId, token }) {
     const own = db.updateTable('lease').where('job_id', '=', jobId).where('token', '=', token)
     await own.set({ expires_at: 0 }).execute()
@@ -88,7 +88,7 @@ const lastLease = (database: Kysely<LedgerTables>, jobId: number): Promise<Lease
 const isHeld = (lease: LeaseRecord, now: number, isDead: (owner: string) => boolean): boolean =>
   lease.expires_at > now && !isDead(lease.owner)
 
-/** Stores the run of a lease that is held. A lease may serve several runs in turn. */
+/** Stores the run of a held lease. A lease may serve several runs in turn. */
 export async function nameRun(transaction: Writer, lease: Lease): Promise<void> {
   await transaction
     .updateTable('lease')
@@ -108,7 +108,7 @@ export async function assertHeld(statements: Statements, { jobId, token, runId }
   throw new WaybillError('lease-lost', `run ${runId} was taken over by ${by}`)
 }
 
-/** Claims accounts. A claim lasts as long as the lease of the job, and so needs no heartbeat, fence or end. */
+/** Claims accounts. A claim lasts as long as the lease of the job: no heartbeat, no fence, no end. */
 export async function claimAccounts(
   writer: Writer,
   statements: Statements,
@@ -120,7 +120,7 @@ export async function claimAccounts(
   const { hashes, hex } = statements.dialect
   const claim = async (): Promise<Set<string>> => {
     const claimed = await statements.all(
-      // In one order, so that two jobs never wait for each other.
+      // In a fixed order: two jobs never wait for each other.
       `insert into claim (gateway, account, job_id, token)
         select cast(? as text), hash, cast(? as bigint), cast(? as bigint) from (${hashes}) as asked where true order by hash
         on conflict (gateway, account) do update set token = excluded.token

@@ -2,7 +2,6 @@
  * Unpacks PGP messages and zip archives, one in the other, detected by their first bytes. gzip and Zstandard are streamed (content.ts). Workbooks
  * stay as they are, though they are zip archives.
  */
-
 import { stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
@@ -10,7 +9,7 @@ import { newOwn } from '../../system/own-files.ts'
 import { countAgainst, exportError, readHead, unreadable, withCrc } from '../content.ts'
 import { assertMemberName, compilePattern, inOrder } from '../sources/source.ts'
 import { isOfficeDocument } from '../xlsx-package.ts'
-import { isPgpMessage, type UnpackedExport, type UnpackRules } from './unpack-rules.ts'
+import type { UnpackedExport, UnpackRules } from './unpack-rules.ts'
 
 /** Nobody delivers more layers in good faith. */
 const MOST_LAYERS = 4
@@ -186,4 +185,28 @@ async function extract(
     ),
     (await newOwn(target)).createWriteStream(),
   )
+}
+
+const ARMOR = '-----BEGIN PGP MESSAGE-----'
+
+const ENCRYPTED_SESSION_KEY_TAG = 1
+
+const PASSWORD_SESSION_KEY_TAG = 3
+
+/**
+ * Detects an armored message (6.2), or a packet (4.2) with an encrypted session key: tag 1 in version 3 or 6, tag 3 in version 4 to 6. No text in
+ * UTF-8, UTF-16 or windows-1252 has a version byte, a control character, at that place.
+ */
+function isPgpMessage(head: Buffer): boolean {
+  if (head.toString('latin1').trimStart().startsWith(ARMOR)) return true
+  const [first = 0, length = 0] = head
+  if ((first & 0x80) === 0) return false
+  const old = (first & 0x40) === 0
+  const tag = old ? (first >> 2) & 0x0f : first & 0x3f
+  // Octets of the length: 4.2.2 for the old form, 4.2.1 for the new one.
+  const octets = old ? 1 << (first & 3) : length < 192 ? 1 : length < 224 ? 2 : 5
+  if (old && (first & 3) === 3) return false
+  const version = head[1 + octets] ?? 0
+  if (tag === ENCRYPTED_SESSION_KEY_TAG) return version === 3 || version === 6
+  return tag === PASSWORD_SESSION_KEY_TAG && version >= 4 && version <= 6
 }

@@ -2,7 +2,6 @@
  * Leases on jobs: the right to run, with a fencing token, greater after each change of owner.
  * Right of way: a backfill lets other runs go first. Only the order of runs depends on the right of way; the lease keeps two runs of a job apart.
  */
-
 import { type Kysely, sql } from 'kysely'
 import { WaybillError } from '../../model/errors.ts'
 import type { Claimed, ClaimRequest, Lease, Leases, Ledger, RightOfWay } from '../ledger.ts'
@@ -87,15 +86,6 @@ const lastLease = (database: Kysely<LedgerTables>, jobId: number): Promise<Lease
 
 const isHeld = (lease: LeaseRecord, now: number, isDead: (owner: string) => boolean): boolean =>
   lease.expires_at > now && !isDead(lease.owner)
-
-/** Stores the run of a held lease. A lease may serve several runs in turn. */
-export async function nameRun(transaction: Writer, lease: Lease): Promise<void> {
-  await transaction
-    .updateTable('lease')
-    .set({ run_id: lease.runId, outage: null, stop_by: null })
-    .where('job_id', '=', lease.jobId)
-    .execute()
-}
 
 /** @throws WaybillError `lease-lost` if a different process holds the job now */
 export async function assertHeld(statements: Statements, { jobId, token, runId }: Lease): Promise<void> {

@@ -17,7 +17,7 @@ import { backfillText, RANGE_LENGTH } from '../run-writes.ts'
 import { advanceRun } from '../states.ts'
 import { jobName, noteAudit } from './audit.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
-import { assertHeld, nameRun } from './leases.ts'
+import { assertHeld } from './leases.ts'
 
 type Condition = RawBuilder<boolean>
 
@@ -378,3 +378,12 @@ const activePause = (db: Writer | Exclusive['db'], jobId: number, now: number): 
     .where('job_id', '=', jobId)
     .where(({ or, eb }) => or([eb('until', 'is', null), eb('until', '>', now)]))
     .executeTakeFirst()
+
+/** Stores the run of a held lease. A lease may serve several runs in turn. */
+async function nameRun(transaction: Writer, lease: Lease): Promise<void> {
+  await transaction
+    .updateTable('lease')
+    .set({ run_id: lease.runId, outage: null, stop_by: null })
+    .where('job_id', '=', lease.jobId)
+    .execute()
+}

@@ -131,7 +131,6 @@ async function openSharedLedger(settings: Settings, without: WithoutOld, at: num
   return openPostgresLedger(ledgerAddress(settings), parts)
 }
 
-/** Ledger in the home. */
 async function openOwnLedger(
   settings: Settings,
   logger: Logger,

@@ -15,9 +15,7 @@ import { linePrinter, type Paint, shownLines } from './system/shown-text.ts'
 
 /** Surroundings of a program: variables, working folder, streams and signals of a process. */
 interface Surroundings extends Pick<CommandContext, 'terminal' | 'columns' | 'interrupt' | 'input'> {
-  /** Writes to standard output. */
   readonly out: (text: string) => void
-  /** Writes to standard error. */
   readonly err: (text: string) => void
   /** Colours for standard output and standard error; undefined for none. */
   readonly paint?: { readonly out: Paint; readonly err: Paint }

@@ -29,7 +29,7 @@ import { leftOutLine } from '../story/terminal.ts'
 import { n, present } from '../system/shown-text.ts'
 import { fittedTable } from '../system/text-table.ts'
 import { besidePrimary } from '../transform/compile-care-teams.ts'
-import type { DriftFinding } from '../watch/drift.ts'
+import type { DriftFinding } from '../watch/drift-watch.ts'
 import type { FitReport } from '../watch/judge-fit.ts'
 import { unreadColumns } from '../watch/unread-columns.ts'
 import type { CommandContext } from './command-form.ts'
@@ -208,7 +208,6 @@ const checkedJson = ({
   ...present({ fit, newReasons: anew }),
 })
 
-/** Fit of a mapping to an export. */
 interface Fit extends Coverage, FitReport {
   readonly export: string
   /** Notes on content around the rows of a workbook. */

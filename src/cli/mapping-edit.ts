@@ -18,7 +18,8 @@ import { readMapping } from '../definitions/definition-files.ts'
 import { type ErrorCode, EXIT, WaybillError } from '../model/errors.ts'
 import type { ReceivedExport } from '../run/arrival.ts'
 import { watchFit } from '../runs/doubtful-mappings.ts'
-import { ignoredColumns, unreadColumns } from '../watch/unread-columns.ts'
+import type { MappingDefinition } from '../transform/mapping-definition.ts'
+import { unreadColumns } from '../watch/unread-columns.ts'
 import type { CommandContext } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
 import { fitLines, isSuspicious } from './fit-text.ts'
@@ -195,3 +196,10 @@ async function follow(
     for (const watcher of watchers) watcher.close()
   }
 }
+
+/** Columns that the mapping ignores, for any rule. */
+const ignoredColumns = ({ row, biometrics = {} }: MappingDefinition): Set<string> =>
+  new Set([
+    ...(row.ignore ?? []),
+    ...Object.values(biometrics).flatMap((rule) => (typeof rule === 'object' ? (rule.ignore ?? []) : [])),
+  ])

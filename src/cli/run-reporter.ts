@@ -24,7 +24,6 @@ const LONG_WAIT_MS = 2_000
 
 /** @param logger writes its lines for standard error through `progress` while that shows something */
 export function createRunReporter(progress: Progress, logger: Logger, now: () => number) {
-  /** Fields of every line. */
   let about: LogFields = {}
   const fields = (): LogFields => about
   const exports = reportExports(progress, logger, now, fields)

@@ -31,7 +31,7 @@ import { type BackfillLook, type BackfillPlan, backfillPlanJson } from '../runs/
 import type { BeginWatch } from '../runs/begin.ts'
 import { listRuns, stopRun, watchRun } from '../runs/listed-runs.ts'
 import { type PausedJob, pauseJob, unpauseJob } from '../runs/pauses.ts'
-import { type SampleSize, type Verified, verifiedBadly } from '../runs/reconcile.ts'
+import type { SampleSize, Verified } from '../runs/reconcile.ts'
 import { acknowledge as acknowledgeRuns, type Person, startToAcknowledge } from '../runs/resolve.ts'
 import type { Since } from '../runs/typed-words.ts'
 import { keepWorking } from '../runs/workers.ts'
@@ -601,3 +601,6 @@ async function ofEach(
     )
   return Math.max(EXIT.ok, ...ends.map(({ result }) => result?.exit ?? EXIT.interrupted))
 }
+
+const verifiedBadly = ({ records }: Verified): boolean =>
+  PROFILE_KINDS.some((kind) => records[kind].differs + records[kind].missing > 0)

@@ -22,7 +22,7 @@ import {
   scheduleWords,
 } from '../runs/explained-schedule.ts'
 import { keepSchedule } from '../runs/keep-schedule.ts'
-import { testTargets } from '../runs/test-notice.ts'
+import { testTargets } from '../runs/teller.ts'
 import { localTime } from '../schedule/fires.ts'
 import type { ScheduleEvents } from '../schedule/schedule-parts.ts'
 import { toSecond, waitsText } from '../story/words.ts'
@@ -121,13 +121,8 @@ async function explainSchedule(
 }
 
 function explainedText(explained: ExplainedJob, columns: number | undefined): string[] {
-  const { job, schedule, problem, pause, current, last, next, zone, expected } = explained
-  const what =
-    schedule === undefined
-      ? problem === undefined
-        ? 'no schedule'
-        : `cannot run: ${problem.code}`
-      : scheduleWords(schedule)
+  const { job, pause, current, last, next, zone, expected } = explained
+  const what = scheduleWords(explained)
   const lines = [`${job}: ${what}`]
   if (pause !== undefined) {
     const why = pause.note === null ? '' : `: ${pause.note}`

@@ -26,7 +26,7 @@ import { pauseJob, unpauseJob } from '../runs/pauses.ts'
 import { putAside } from '../runs/put-aside.ts'
 import { acknowledge, type Person } from '../runs/resolve.ts'
 import type { RunOptions } from '../runs/run-job.ts'
-import { testTargets } from '../runs/test-notice.ts'
+import { testTargets } from '../runs/teller.ts'
 import { readRate, readSampleSize, readSince, readWholeNumber } from '../runs/typed-words.ts'
 import { verdictOf } from '../story/report/report-page.ts'
 import type { JobEnd, RunSummary } from '../story/run-story.ts'
@@ -49,7 +49,6 @@ export interface Proposed {
   readonly name: string
   readonly action: ActionName
   readonly subject: Whole
-  /** Fields to fill in. */
   readonly options: readonly SubjectField[]
   readonly command: string
   /** Undefined until the subject is chosen. */
@@ -204,7 +203,6 @@ interface Acting {
 /** Subject of an action; a field without a value is empty. */
 type Whole = Readonly<Record<SubjectField, string>>
 
-/** Runs that an action concerns. */
 interface Concerned {
   /** The named run. */
   readonly summary: RunSummary | undefined

@@ -298,7 +298,6 @@ const NEWEST = '<p>Open the newest address that was printed.</p>'
 
 const invitation = (door: Door): string => door.address(`/enter/${door.sessions.invite()}`)
 
-/** Paths without a session. */
 const OPEN_PATHS = /^\/(?:enter\/|login(?:$|[/?])|page\.(?:css|js)$)/
 
 function serveEntrance(door: Door, parts: DoorParts, place: Place): void {

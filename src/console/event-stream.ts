@@ -6,7 +6,6 @@ interface EventStream {
   join(response: ServerResponse): void
   /** Sends to all open pages. */
   send(data: string): void
-  /** Number of open pages. */
   readonly open: number
   close(): void
 }

@@ -5,7 +5,7 @@ import { EXPORTS_LISTED, type NightExport, readExports } from '../runs/read-expo
 import { listJobs } from '../runs/scheduled-jobs.ts'
 import { counts, foldedTable, nameHtml, numbers, outcomeBox, px, words } from '../story/report/figures.ts'
 import { counted, html, n, sizeText } from '../system/shown-text.ts'
-import { choiceForm, type Page, runLink, timeHtml } from './layout.ts'
+import { type Page, runLink, timeHtml } from './layout.ts'
 
 /** Exports with a column of numbers of their own. */
 const IN_NUMBERS = 7
@@ -151,3 +151,16 @@ function linePicture(values: readonly (number | undefined)[]): string {
   const dots = points.map(([cx, cy]) => `<circle cx="${px(cx)}" cy="${px(cy)}" r="1.5"/>`)
   return `<svg class="line" viewBox="0 0 ${LINE_WIDTH} ${LINE_HEIGHT}" aria-hidden="true"><polyline points="${points.map((point) => point.map(px).join(',')).join(' ')}"/>${dots.join('')}</svg>`
 }
+
+/** Form that chooses one of several names; empty for a single name. */
+const choiceForm = (
+  path: string,
+  field: string,
+  label: string,
+  names: readonly string[],
+  chosen: string | undefined,
+): string =>
+  names.length < 2
+    ? ''
+    : `<form method="get" action="${html(path)}" class="inline"><label>${label} <select name="${field}">${names.map((one) => `<option${one === chosen ? ' selected' : ''}>${html(one)}</option>`).join('')}</select></label>
+<button>Show</button></form>`

@@ -1,7 +1,7 @@
 /** Frame of all pages of the console, and elements of several pages. Parameters are plain text, unless named as HTML. */
 import { WaybillError } from '../model/errors.ts'
 import type { Step } from '../story/next-steps.ts'
-import { durationText, PATTERNS, utcText } from '../story/report/figures.ts'
+import { PATTERNS, utcText } from '../story/report/figures.ts'
 import { html, iso } from '../system/shown-text.ts'
 import type { Session } from './sessions.ts'
 import { actionOf, type Link, pageOf } from './typed-commands.ts'
@@ -110,10 +110,6 @@ export const codeHtml = (text: string): string => html(text).replaceAll(/`([^`]+
 /** @param at milliseconds since the epoch */
 export const timeHtml = (at: number): string => `<time datetime="${iso(at)}">${utcText(at)}</time>`
 
-/** An instant to come, and the time until then, which the script counts down. */
-export const countdownHtml = (at: number, now: number): string =>
-  `at ${timeHtml(at)} <span class="soft" data-until="${iso(at)}">(in ${durationText(Math.max(0, at - now))})</span>`
-
 export const runLink = (run: string): string =>
   `<a href="/runs/${encodeURIComponent(run)}"><code>${html(run)}</code></a>`
 
@@ -139,16 +135,3 @@ export const actsHtml = (links: readonly Link[]): string =>
   links.length === 0
     ? ''
     : `<ul class="acts">${links.map(({ to, words, of }) => `<li><a class="act" href="${html(to)}">${html(words)}${of === undefined ? '' : `<span class="hidden"> ${html(of)}</span>`}</a></li>`).join('')}</ul>`
-
-/** Form that chooses one of several names; empty for a single name. */
-export const choiceForm = (
-  path: string,
-  field: string,
-  label: string,
-  names: readonly string[],
-  chosen: string | undefined,
-): string =>
-  names.length < 2
-    ? ''
-    : `<form method="get" action="${html(path)}" class="inline"><label>${label} <select name="${field}">${names.map((one) => `<option${one === chosen ? ' selected' : ''}>${html(one)}</option>`).join('')}</select></label>
-<button>Show</button></form>`

@@ -17,7 +17,6 @@ import { counts, table, words } from '../story/report/figures.ts'
 import { counted, html, n } from '../system/shown-text.ts'
 import { actsHtml, codeHtml, errorPage, type Page, runLink, timeHtml, type Viewer } from './layout.ts'
 
-/** Rows to show. */
 const ROWS = 20
 
 /** Tools for mappings, handed in. */

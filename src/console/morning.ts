@@ -7,12 +7,12 @@ import { needsJson, readNeeds } from '../runs/needs.ts'
 import { type NightRun, type NightState, type Nights, readNights } from '../runs/nights.ts'
 import { readAside } from '../runs/put-aside.ts'
 import { localTime } from '../schedule/fires.ts'
-import { nameHtml, table, words } from '../story/report/figures.ts'
+import { durationText, nameHtml, table, words } from '../story/report/figures.ts'
 import { pendingText } from '../story/words.ts'
-import { counted, html } from '../system/shown-text.ts'
+import { counted, html, iso } from '../system/shown-text.ts'
 import { ageText } from '../system/text-table.ts'
 import type { Begun } from './actions.ts'
-import { actsHtml, countdownHtml, type Page, runLink, stepsHtml, timeHtml, type Viewer } from './layout.ts'
+import { actsHtml, type Page, runLink, stepsHtml, timeHtml, type Viewer } from './layout.ts'
 import { actionPath, type Link } from './typed-commands.ts'
 
 const NIGHTS = 30
@@ -232,3 +232,7 @@ ${table({
 })}
 </section>`
 }
+
+/** An instant to come, and the time until then, which the script counts down. */
+const countdownHtml = (at: number, now: number): string =>
+  `at ${timeHtml(at)} <span class="soft" data-until="${iso(at)}">(in ${durationText(Math.max(0, at - now))})</span>`

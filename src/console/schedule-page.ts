@@ -35,13 +35,8 @@ ${mayAct ? actsHtml(OF_ANY_JOB.map((action) => toJob(action, job))) : ''}
 </section>`
 
 function jobSection(explained: ExplainedJob, calendar: FireCalendar | undefined, viewer: Viewer): string {
-  const { job, schedule, problem, pause, current, last, next, zone, expected } = explained
-  const what =
-    schedule === undefined
-      ? problem === undefined
-        ? 'no schedule'
-        : `cannot run: ${problem.code}`
-      : scheduleWords(schedule)
+  const { job, problem, pause, current, last, next, zone, expected } = explained
+  const what = scheduleWords(explained)
   return `<section id="job-${html(job)}">
 <h2>${html(job)} <span>${html(what)}</span></h2>
 ${problem === undefined ? '' : `<p>${html(problem.message)}. ${codeHtml(problem.remedy)}</p>`}

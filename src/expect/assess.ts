@@ -38,7 +38,6 @@ export interface Assessment extends Omit<Judgement, 'state' | 'known'> {
   readonly waiting: readonly WaitingExport[]
   /** Latest dates in the names of arrived exports, of any time; `2026-03-02`. Empty for names without dates. */
   readonly latestDates: readonly string[]
-  /** Error of a source that could not be checked. */
   readonly error?: WaybillError
   /** Keys that count for no later deadline, as JSON; null if the source could not be checked. */
   readonly known: string | null

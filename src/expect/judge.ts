@@ -25,7 +25,6 @@ export interface EarlierJudgement {
   readonly judgedAt: number
   /** Keys of the files arrived by then; undefined if the source could not be checked. */
   readonly known: ReadonlySet<string> | undefined
-  /** Number of missing exports. */
   readonly missing: number
   /** True if some exports were not there in time. */
   readonly wasShort: boolean

@@ -2,9 +2,7 @@
  * Character encoding of an export: as the mapping says, or as the first bytes prove; never a guess. Other encodings become UTF-8, chunk by
  * chunk.
  */
-import { isAscii, isUtf8 } from 'node:buffer'
 import { exportError } from './content.ts'
-import { LF } from './framing.ts'
 
 /**
  * WHATWG name of an encoding by a label (WHATWG Encoding, 4.2, "Names and labels"); undefined for an unknown label. `iso-8859-1` is itself,
@@ -63,28 +61,6 @@ function byNul(head: Buffer): string {
   const enough = head.length / 20
   if (head[1] === 0 && odd > enough && odd > 10 * even) return 'utf-16le'
   return head[0] === 0 && even > enough && even > 10 * odd ? 'utf-16be' : 'utf-8'
-}
-
-/**
- * Message and remedy for a row that is not valid in its encoding.
- * @param head UTF-8 as read: a head with valid characters beyond ASCII proves that the file is UTF-8 and the row damaged
- */
-export function invalidEncodingMessage(encoding: string, asked: string, head: Buffer): string {
-  const invalid = `the row is not valid ${SPELLED[encoding] ?? encoding}`
-  if (encoding === 'iso-8859-1') return `${invalid}; the file may be windows-1252: set \`read.encoding\``
-  if (encoding !== 'utf-8') return `${invalid}; the file is damaged, or \`read.encoding\` is wrong`
-  const lines = head.subarray(0, head.lastIndexOf(LF) + 1)
-  const proven = !isAscii(lines) && isUtf8(lines)
-  return asked !== 'auto' || proven
-    ? `${invalid}; export the file as UTF-8`
-    : `${invalid}; name the encoding in the mapping, for example \`encoding: windows-1252\`, or export the file as UTF-8`
-}
-
-const SPELLED: Readonly<Record<string, string>> = {
-  'utf-8': 'UTF-8',
-  'utf-16le': 'UTF-16LE',
-  'utf-16be': 'UTF-16BE',
-  'iso-8859-1': 'ISO 8859-1',
 }
 
 const INVALID = Buffer.of(0xff)

@@ -1,4 +1,4 @@
-/** Paths of `read.records` and `read.context` (RFC 9535): member names, and one `[*]` for the list whose elements are rows. */
+/** Paths of `read.records` and `read.context` (RFC 9535): member names, and a single `[*]` for the list of the rows. */
 import { compile, jsonpath } from 'json-p3'
 import type { JsonValue } from '../model/row.ts'
 import { validStart } from './encoding.ts'
@@ -6,7 +6,7 @@ import { type FrameFault, LF } from './framing.ts'
 
 /** Place of the rows in a JSON export. */
 export interface RecordsPath {
-  /** As the mapping has it. */
+  /** Text of the mapping. */
   readonly text: string
   /** Member names from the document to the list. */
   readonly to: readonly string[]
@@ -19,7 +19,7 @@ export interface RecordsPath {
 /** Paths from the document to members outside of the list, by their names in rows. */
 export type ContextPaths = Readonly<Record<string, readonly string[]>>
 
-/** @throws Error with the reason: no RFC 9535 path, more than one list, or steps that are not member names */
+/** @throws Error with the reason: no RFC 9535 path, more than one list, or steps other than member names */
 export function parseRecordsPath(text: string): RecordsPath {
   const names: string[] = []
   let list: number | undefined
@@ -33,7 +33,7 @@ export function parseRecordsPath(text: string): RecordsPath {
   return { text, to: names.slice(0, list), list: list !== undefined, within: names.slice(list ?? 0) }
 }
 
-/** @throws Error with the reason: no RFC 9535 path, or steps that are no member names */
+/** @throws Error with the reason: no RFC 9535 path, or steps other than member names */
 export function parseMemberPath(text: string): readonly string[] {
   const names = steps(text)
   if (names.length === 0) throw new Error(`"${text}" must name a member, for example "$.sentAt"`)
@@ -65,7 +65,7 @@ export function memberAt(value: JsonValue, names: readonly string[]): JsonValue 
   return found
 }
 
-/** The row in an element of a list; undefined for an element without it, and for an entry of a FHIR Bundle that deletes its resource. */
+/** The row in an element of a list; undefined for an element without a row, and for an entry of a FHIR Bundle that deletes a resource. */
 export function rowIn(element: JsonValue, within: readonly string[]): JsonValue | undefined {
   const isDeleted = within[0] === 'resource' && memberAt(element, ['request', 'method']) === 'DELETE'
   return isDeleted ? undefined : memberAt(element, within)
@@ -95,7 +95,7 @@ export function placeBehind(passed: Buffer, start: JsonPlace): JsonPlace {
   return { line: start.line + lines, column: passed.length - lineEnd }
 }
 
-/** Fault of bytes that are not UTF-8, with the place of the first such byte. */
+/** Fault of bytes that are not UTF-8, with the place of the first wrong byte. */
 export function notUtf8(bytes: Buffer, start: JsonPlace): FrameFault {
   const place = placeText(placeBehind(validStart(bytes), start))
   return { fault: 'row-encoding-invalid', message: `not UTF-8 at ${place}; export the file as UTF-8` }

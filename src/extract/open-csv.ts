@@ -1,4 +1,5 @@
 /** Opens a CSV export: finds encoding, trailer, delimiter and header, then gives the rows. */
+import { isAscii, isUtf8 } from 'node:buffer'
 import { stat } from 'node:fs/promises'
 import type { Origin, Row } from '../model/row.ts'
 import {
@@ -11,12 +12,13 @@ import {
   upTo,
 } from './content.ts'
 import { cellSplitter, csvFormat, frameRecord } from './csv.ts'
-import { findEncoding, HEAD_BYTES, invalidEncodingMessage, transcode } from './encoding.ts'
+import { findEncoding, HEAD_BYTES, transcode } from './encoding.ts'
 import {
   afterLineEnd,
   type ContentFrom,
   countRows,
   firstOrigin,
+  LF,
   lineEnd,
   type OpenFormat,
   originOfLine,
@@ -388,9 +390,8 @@ interface Trailer {
 }
 
 /**
- * Layout of a CSV file: the columns of its header; the delimiter where the mapping says `delimiter: auto`, by the `sep=` line of Excel or by
- * what splits the first records alike; the trailer, the last lines, which are no data rows and may state the number of rows. The trailer is
- * found from the end, before the first row is read: no row is taken for the trailer, nor the trailer for a row.
+ * Finds the trailer: the last lines, which are no data rows and may state the number of rows. Found from the end, before the first row is
+ * read: no row is taken for the trailer, nor the trailer for a row.
  * @param content from `from` on to the end; only the last of it is held
  * @param isStart whether a line starts at `from`
  * @throws WaybillError `export-unreadable` where the export does not end with the trailer
@@ -445,3 +446,25 @@ function statedCount(path: string, cell: number, cells: readonly string[]): numb
 }
 
 const missing = (path: string, what: string) => exportError(path, `The export ${what}.`)
+
+/**
+ * Message and remedy for a row that is not valid in its encoding.
+ * @param head UTF-8 as read: a head with valid characters beyond ASCII proves that the file is UTF-8 and the row damaged
+ */
+function invalidEncodingMessage(encoding: string, asked: string, head: Buffer): string {
+  const invalid = `the row is not valid ${SPELLED[encoding] ?? encoding}`
+  if (encoding === 'iso-8859-1') return `${invalid}; the file may be windows-1252: set \`read.encoding\``
+  if (encoding !== 'utf-8') return `${invalid}; the file is damaged, or \`read.encoding\` is wrong`
+  const lines = head.subarray(0, head.lastIndexOf(LF) + 1)
+  const proven = !isAscii(lines) && isUtf8(lines)
+  return asked !== 'auto' || proven
+    ? `${invalid}; export the file as UTF-8`
+    : `${invalid}; name the encoding in the mapping, for example \`encoding: windows-1252\`, or export the file as UTF-8`
+}
+
+const SPELLED: Readonly<Record<string, string>> = {
+  'utf-8': 'UTF-8',
+  'utf-16le': 'UTF-16LE',
+  'utf-16be': 'UTF-16BE',
+  'iso-8859-1': 'ISO 8859-1',
+}

@@ -195,7 +195,6 @@ function unreadable({ line, offset, cells }: SheetRow, row: number, fault: RowFa
   return { kind: 'unreadable', row, line, byteOffset: offset, fault, message, text } as const
 }
 
-/** The header of a sheet. */
 interface Top {
   readonly columns: readonly string[]
   /** Number of the row; 0 for no header. */
@@ -388,7 +387,6 @@ const mergedHeader = (path: string, line: number, merged: readonly string[], unn
     },
   )
 
-/** A row with content. */
 interface SheetRow {
   /** Number of the row, from 1. */
   readonly line: number
@@ -566,7 +564,6 @@ function collectRows({ forms, shared, epoch }: SheetContext, found: SheetRow[]) 
 /** A worksheet in the list of the workbook. */
 interface SheetEntry {
   readonly name: string
-  /** Name of the part. */
   readonly part: string
   readonly isHidden: boolean
 }
@@ -839,7 +836,6 @@ function decimalText(value: number): string {
     : `${sign}${digits.padEnd(exponent + 1, '0')}`
 }
 
-/** A cell as stored. */
 interface StoredCell {
   /** Attribute `t` (18.18.11). */
   readonly type: string
@@ -855,9 +851,8 @@ interface StoredCell {
 type SharedText = (index: number) => string | undefined
 
 /**
- * Texts of cells, as stored and not as shown. A number format matters where it makes a number a date, a time, or an id with leading zeros. Pure.
- * Sections are those of ISO/IEC 29500-1 (ECMA-376-1).
- * Text of a cell, or a marker for none (`cellFault`).
+ * Text of a cell, as stored and not as shown, or a marker for none (`cellFault`). A number format matters where it makes a number a date, a
+ * time, or an id with leading zeros. Sections are those of ISO/IEC 29500-1 (ECMA-376-1).
  */
 function cellText(cell: StoredCell, shared: SharedText, epoch: Epoch): string {
   const { type, value, inline, hasFormula, form } = cell

@@ -27,13 +27,13 @@ export const exchangeOverHttp =
 
 type Phase = Exclude<keyof Timeouts, 'request'>
 
-/** What became of an exchange. */
+/** Result of an exchange. */
 interface Ends {
   readonly resolve: (answer: WholeAnswer) => void
   readonly reject: (failure: unknown) => void
 }
 
-/** An exchange in progress: its time limits, and its one end. */
+/** An exchange in progress, with time limits and a single end. */
 class UnderWay {
   connected = false
   answer: IncomingMessage | undefined
@@ -88,7 +88,7 @@ class UnderWay {
     this.outgoing.destroy()
     this.ends.reject(
       new ExchangeFailure(what, {
-        // A socket from the pool was connected, even if it closed between its choice and its use.
+        // A socket from the pool was connected, even if closed between choice and use.
         connected: this.connected || this.outgoing.reusedSocket,
         status: this.answer?.statusCode,
         retryAfter: this.answer?.headers['retry-after'],

@@ -58,7 +58,6 @@ export interface Leases {
    */
   acquire(request: LeaseRequest, isDead: (owner: string) => boolean): Promise<LeaseAnswer>
   release(lease: Lease): Promise<void>
-  /** Current holder of the job. */
   holder(jobId: number, now: number, isDead: (owner: string) => boolean): Promise<LeaseRecord | undefined>
   /** Asks the process that runs it to stop; noted in the audit. @returns true if a process holds the run */
   askToStop(runId: string, person: Acting): Promise<boolean>
@@ -305,7 +304,6 @@ interface NotificationChange {
   readonly at: number
   /** Time of the next try, for `fail`. */
   readonly nextAt?: number
-  /** Error of the delivery. */
   readonly error?: string
 }
 

@@ -41,7 +41,6 @@ export const offsetOf = (place: Place): number => place % PACK_UNIT
 
 interface Pack {
   readonly bytes: Uint8Array
-  /** Offsets of the rows. */
   readonly offsets: readonly number[]
 }
 

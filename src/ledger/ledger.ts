@@ -25,11 +25,11 @@ export * from './concerns.ts'
 export * from './left-records.ts'
 export type { Held } from './packed-records.ts'
 export * from './people.ts'
-export type { CareTeamMark } from './people-tables.ts'
 export type { RunLedger } from './run-ledger.ts'
 export * from './run-writes.ts'
 export * from './runs.ts'
 export type { DeadlineState, LeftEvent } from './states.ts'
+export type { CareTeamMark } from './tables.ts'
 export * from './tables.ts'
 
 export interface Ledger {

@@ -3,9 +3,8 @@
 import { z } from 'zod'
 import type { DeliveredFile } from './concerns.ts'
 import type { DeliveredRow, HeldRecord, Resolution, Ruling, SentRecord } from './left-records.ts'
-import type { CareTeamMark, MedicalRequestState } from './people-tables.ts'
 import type { RunState } from './states.ts'
-import type { Reading, RunPart, RunRecord, Selection } from './tables.ts'
+import type { CareTeamMark, MedicalRequestState, Reading, RunPart, RunRecord, Selection } from './tables.ts'
 
 export interface RunEnd {
   readonly state: Exclude<RunState, 'running'>

@@ -20,7 +20,6 @@ export interface Jobs {
   known(name: string, gateway: string): Promise<number | undefined>
 }
 
-/** A run, with job and gateway. */
 type RunOfJob = RunRecord & { readonly job: string; readonly gateway: string }
 
 export interface Runs {
@@ -84,7 +83,6 @@ export interface OpenMatters {
   readonly left: readonly {
     readonly outcome: 'rejected' | 'in-doubt'
     readonly code: string
-    /** Name of the export. */
     readonly export: string
     /** Rows rejected as a whole. */
     readonly rows: number

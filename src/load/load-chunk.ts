@@ -52,7 +52,7 @@ export interface LoadContext extends Delivery {
   readonly suspicion: Suspicion
 }
 
-interface ChunkToLoad extends ChunkKey, Speaks {
+export interface ChunkToLoad extends ChunkKey, Speaks {
   readonly exportId: string
   readonly entries: readonly Entry[]
   /** Results withdrawn by the source. */
@@ -108,9 +108,10 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
   return load(context, chunk)
 }
 
-export const NOTHING_LEARNED: LearnedSlots = { delivered: [], ended: new Map(), asked: new Set() }
+const NOTHING_LEARNED: LearnedSlots = { delivered: [], ended: new Map(), asked: new Set() }
 
-const NOTHING_OF_PROFILES = {
+/** What a chunk without profile records leaves. */
+export const NOTHING_OF_PROFILES = {
   followUpFailures: [],
   rowsCorrected: 0,
   accounts: { known: 0, refused: 0 },

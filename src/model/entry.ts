@@ -19,7 +19,6 @@ import type {
 import type { CsvRow, JsonRow, Origin } from './row.ts'
 import { pieceOf, type TextWriter } from './text-writer.ts'
 
-/** A row of a chunk. */
 interface TakenRow {
   readonly row: MappedRow
   /** Hashed row key. */
@@ -136,7 +135,6 @@ export class Entry {
     return this.taken.idStart
   }
 
-  /** Length of the transaction id. */
   get idLength(): number {
     return this.taken.idStart.length + this.rule.length + 9
   }

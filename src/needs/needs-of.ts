@@ -9,7 +9,6 @@ import type { RunStory } from '../story/run-story.ts'
 import { counted, shellWord, sizeText, utcTime } from '../system/shown-text.ts'
 import type { Need, NeedsFacts, OpenRun, Part, RunInNeed } from './need.ts'
 
-/** An open matter of a run. */
 interface Matter extends Partial<Pick<Part, 'exports' | 'rows' | 'records' | 'since'>> {
   /** Equal for runs with a common need. */
   readonly subject: string
@@ -133,7 +132,6 @@ function leftMatter(
   }
 }
 
-/** Parts of needs: a part for each matter of a run. */
 function partsOf(matters: Matters, { runs, refused, people }: NeedsFacts): Part[] {
   const found = runs.flatMap((run) => matters(run).map((matter) => ({ run, matter })))
   // The next start continues the run: if the start is refused, the refusal is the need.
@@ -421,7 +419,6 @@ export function newestOfEach(runs: readonly OpenRun[]): ReadonlySet<string> {
   return new Set(newest.values())
 }
 
-/** A source of matters of runs. */
 function ofRuns(matters: Matters, what: Source['what']): Source {
   return { matters, parts: (facts) => partsOf(matters, facts), what }
 }

@@ -63,7 +63,6 @@ export interface UnsentNotice extends Omit<Notice, 'next'> {
 
 export interface Installation {
   readonly host: string
-  /** Home folder. */
   readonly home: string
   /** Address of the console, without a slash at the end; undefined without one. */
   readonly console: string | undefined
@@ -110,7 +109,6 @@ export function payloadOf({ id, notice }: Message): string {
   )
 }
 
-/** Attachment of a mail. */
 interface Attachment {
   readonly name: string
   /** `text/html` */

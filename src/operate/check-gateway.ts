@@ -2,16 +2,11 @@
  * Checks the gateway: it must answer, and accept key and token. Two reads by the client of runs, with its checks and its classes of answers; they
  * ask for no person's data and store nothing.
  */
-
-import type { Timeouts } from '../gateway/exchange.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { RequestEvent } from '../gateway/transport.ts'
 import { describePlace, WaybillError } from '../model/errors.ts'
 import { type CheckFinding, finding, type Level } from './finding.ts'
-
-/** Timeout of each call in milliseconds, including the body of the answer. */
-export const LOOK_TIMEOUTS: Partial<Timeouts> = { request: 10_000 }
 
 interface GatewayAccess {
   readonly url: string

@@ -313,7 +313,7 @@ interface EchoLayout {
  * Form of a gateway's echoes of one kind of record: constant text, and places that differ from echo to echo. Two echoes, read field by
  * field, teach the form; further echoes are compared with the form in a few steps. An echo that does not match exactly is read field by
  * field again.
- * Form that two echoes share; undefined if the echoes differ in more than the places.
+ * @returns undefined if the echoes differ in more than the places
  */
 function layoutOf(one: ReadEcho, other: ReadEcho): EchoLayout | undefined {
   if (one.marks.length !== other.marks.length) return undefined
@@ -535,10 +535,11 @@ const ESCAPED = /^(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/
  * Walks JSON in place, byte by byte, without building values (RFC 8259), for answers that mostly need a comparison with the request.
  * Stricter than JSON: unexpected text throws `OTHERWISE`, and the caller reads the whole text instead.
  * Steps through objects and arrays:
- * for (let more = scan.enterObject(); more; more = scan.nextMember()) {
- * if (scan.isKey('id')) id = scan.text()
- * else scan.skip()
- * }
+ *
+ *     for (let more = scan.enterObject(); more; more = scan.nextMember()) {
+ *       if (scan.isKey('id')) id = scan.text()
+ *       else scan.skip()
+ *     }
  */
 class JsonScan {
   readonly bytes: Buffer
@@ -639,7 +640,6 @@ class JsonScan {
     return this.#isLast(text) || Number(this.#lastText()) === Number(text)
   }
 
-  /** Returns the value, a number. */
   number(): number {
     this.#number()
     return Number(this.#lastText())

@@ -17,38 +17,19 @@ import {
 import type { CollectDefinition, TargetDefinition } from '../definitions/collect-definition.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { CollectedOf, Ledger, RunLedger } from '../ledger/ledger.ts'
-import { type LoadedChunk, NOTHING_LEARNED } from '../load/load-chunk.ts'
+import { NOTHING_OF_PROFILES } from '../load/load-chunk.ts'
 import { type Counts, countChunk, noPeople, type PeopleCounts, readCounts } from '../model/balance.ts'
 import type { MappedRow } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
-import type { Chunk, ChunkRow } from './chunks.ts'
+import type { ChunkRow } from './chunks.ts'
 import { Collection, type Destination, openCollection, writeBodies } from './collection-files.ts'
+import type { Worker } from './worker.ts'
 
-/** Result of a collected chunk, in the form of a loaded chunk. */
-export interface WorkedChunk extends LoadedChunk {
-  readonly collected?: CollectedChunk
-}
-
-interface CollectedChunk {
-  /** Rows, including the refused ones. */
-  readonly rows: readonly ChunkRow[]
-  readonly counts: Counts
+/** Texts of the answers about the people of a chunk. */
+interface CollectedTexts {
   readonly texts: ReadonlyMap<string, { readonly text: string; readonly lines: number }>
   readonly people: readonly CollectedOf[]
-}
-
-export interface Collecting {
-  /** Rows of a chunk at most: the answers for a chunk are held in memory. */
-  readonly chunkRows: number
-  collect(chunk: Chunk): Promise<WorkedChunk>
-  /** Counts of a chunk that was not reached. */
-  pending(chunk: Chunk): Counts
-  append(
-    collected: CollectedChunk,
-  ): Promise<{ readonly collection: string; readonly people: readonly CollectedOf[] }>
-  /** Moves the files into place. @param isRead true if any export of people was readable */
-  publish(isRead: boolean): Promise<void>
 }
 
 interface CollectingParts {
@@ -83,7 +64,8 @@ interface Answered {
   readonly own?: CollectedText
 }
 
-export function createCollecting(parts: CollectingParts): Collecting {
+/** Worker that asks about people, and moves the files of the answers into place in the end. */
+export function createCollector(parts: CollectingParts) {
   const { ledger, runLedger, gatewayName, identity, to } = parts
   const { jobId, runId } = runLedger.lease
   const before = parts.before === null ? undefined : Collection.parse(JSON.parse(parts.before))
@@ -92,13 +74,15 @@ export function createCollecting(parts: CollectingParts): Collecting {
     ...([parts.folder, runId, heads, before, runLedger.assertHeld, parts.destination] as const),
   )
   return {
+    // The answers for a chunk are held in memory.
     chunkRows: CHUNK_ROWS,
+    recognises: false,
     pending: (chunk) =>
       countPeople(chunk.rows, {
         ...noPeople(),
         ...pendingOf(new Set(rowsOfPeople(identity, chunk.rows).keys()).size),
       }),
-    async collect(chunk) {
+    async work(chunk) {
       const people = rowsOfPeople(identity, chunk.rows)
       const hashes = [...people.keys()]
       const known = await ledger.people.accounts(gatewayName, hashes)
@@ -110,24 +94,20 @@ export function createCollecting(parts: CollectingParts): Collecting {
             : askAbout(parts, hashed, row, known.get(hashed)?.accountId, earlier.get(hashed)?.content),
         ),
       )
+      const found = answered.filter((one) => one !== undefined)
+      const { rows, counts, collected } = gather(chunk.rows, found, earlier, to.format)
       return {
+        ...NOTHING_OF_PROFILES,
         outcomes: [],
-        followUpFailures: [],
-        rowsCorrected: 0,
-        accounts: { known: 0, refused: 0 },
-        learned: NOTHING_LEARNED,
-        collected: gather(
-          chunk.rows,
-          answered.filter((one) => one !== undefined),
-          earlier,
-          to.format,
-        ),
+        rows,
+        counts,
+        settle: async () => ({
+          collection: JSON.stringify(await files.append(collected.texts)),
+          people: collected.people,
+        }),
       }
     },
-    async append({ texts, people }) {
-      return { collection: JSON.stringify(await files.append(texts)), people }
-    },
-    async publish(isRead) {
+    async finish(isRead) {
       if (!isRead && before === undefined) return
       const about = await aboutCollection(parts)
       const publish = async (): Promise<Collection> => {
@@ -139,7 +119,7 @@ export function createCollecting(parts: CollectingParts): Collecting {
       await runLedger.noteCollection(JSON.stringify(await publish()))
       files.clear()
     },
-  }
+  } satisfies Worker
 }
 
 /** Asks about a person. @param before content collected by an earlier run */
@@ -175,7 +155,7 @@ function gather(
   answered: readonly Answered[],
   earlier: ReadonlyMap<string, { readonly content: string | null }>,
   format: TargetDefinition['format'],
-): CollectedChunk {
+): { readonly rows: readonly ChunkRow[]; readonly counts: Counts; readonly collected: CollectedTexts } {
   const counts = noPeople()
   const texts = new Map<string, { text: string; lines: number }>()
   const people: CollectedOf[] = []
@@ -201,12 +181,12 @@ function gather(
       texts.set(name, file)
     }
   }
-  const collected = rows.map((row) =>
+  const left = rows.map((row) =>
     row.outcome.outcome === 'mapped'
       ? (refused.get(row.outcome) ?? { ...row, outcome: { ...row.outcome, records: [], rejected: [] } })
       : row,
   )
-  return { rows: collected, counts: countPeople(collected, counts), texts, people }
+  return { rows: left, counts: countPeople(left, counts), collected: { texts, people } }
 }
 
 /** Facts of the collection, for its manifest. */

@@ -40,10 +40,11 @@ import {
 import { createMatchInOrder } from '../reconcile/match-in-order.ts'
 import { BUILT_IN } from '../system/settings.ts'
 import { createStopWhen, type RowsBefore, type StopWhen } from './chunks.ts'
-import { type Collecting, createCollecting } from './collecting.ts'
+import { createCollector } from './collecting.ts'
 import { type RunDependencies, type RunEvents, watchOutages } from './events.ts'
 import { goneArticles } from './known-ids.ts'
 import type { AppendedFile } from './receipts.ts'
+import { createLoader, type Worker } from './worker.ts'
 
 /** Stages of a run, shared by all exports. */
 export interface RunStages {
@@ -51,8 +52,7 @@ export interface RunStages {
   readonly ledger: Ledger
   readonly runLedger: RunLedger
   readonly load: LoadContext
-  /** Set for a job that collects: nothing is sent. */
-  readonly collecting: Collecting | undefined
+  readonly worker: Worker
   readonly identity: Identity
   readonly version: string
   readonly receipts: AppendedFile
@@ -104,11 +104,12 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
   const { runLedger } = parts
   const outages = watchOutages(runLedger, (outage) => events.emit({ type: 'outage', ...outage }))
   const sending = connectSending(deps, job, parts, outages.changed)
+  const load = connectLoad(deps, job, jobId, parts, sending)
   const orders = new Map(parts.orders)
   return {
     home,
     ledger,
-    collecting: connectCollecting(deps, job, parts, sending),
+    worker: connectCollector(deps, job, parts, sending) ?? createLoader(load),
     runLedger,
     identity,
     version: deps.version,
@@ -129,7 +130,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
       if (anchor !== null) orders.set(id, { anchor, day: day ?? 0 })
       return orders
     },
-    load: connectLoad(deps, job, jobId, parts, sending),
+    load,
   }
 }
 
@@ -170,12 +171,12 @@ function connectReconciler(gateway: Gateway, { read }: Sending, hadOtherKey: boo
 }
 
 /** Undefined for a job that sends records. */
-function connectCollecting(
+function connectCollector(
   deps: RunDependencies,
   job: Job,
   parts: RunParts,
   { read }: Sending,
-): Collecting | undefined {
+): Worker | undefined {
   const { ledger, gateway, gatewayName, identity, now, home } = deps
   const { runLedger, signal } = parts
   const { collect, to, job: name } = job.definition
@@ -187,7 +188,7 @@ function connectCollecting(
     signal,
     assertHeld: runLedger.assertHeld,
   }
-  return createCollecting({
+  return createCollector({
     ledger,
     runLedger,
     gateway,

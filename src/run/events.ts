@@ -13,7 +13,7 @@ import type { Counts } from '../model/balance.ts'
 import type { WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import { iso, present } from '../system/shown-text.ts'
-import type { DriftFinding } from '../watch/drift.ts'
+import type { DriftFinding } from '../watch/drift-watch.ts'
 import type { SourceSettings } from './arrival.ts'
 import type { SmallDelivery } from './find-exports.ts'
 

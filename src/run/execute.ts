@@ -10,15 +10,12 @@
 import { NONE_ASIDE } from '../ledger/audit.ts'
 import { NAME_CHANGED } from '../load/accounts.ts'
 import { noteMissing } from '../load/care-team-missing.ts'
-import { settleOwed } from '../load/care-team-owed.ts'
-import { loadChunk } from '../load/load-chunk.ts'
 import type { CellsHash } from '../load/row-print.ts'
-import { addCounts, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
+import { addCounts, assertBalanced, type Counts } from '../model/balance.ts'
 import { filesExhausted, isExportProblem, WaybillError } from '../model/errors.ts'
 import type { RowMapper } from '../transform/compile.ts'
-import { toLookAt } from '../watch/drift.ts'
+import { toLookAt } from '../watch/drift-watch.ts'
 import { type Chunk, createPipeline, cutChunks } from './chunks.ts'
-import type { WorkedChunk } from './collecting.ts'
 import { type Counted, countExports } from './count-exports.ts'
 import { exportsInRange } from './exports-in-range.ts'
 import { type ExportStep, exportFault, resumeExports, startExports, startSelected } from './exports-of-run.ts'
@@ -33,7 +30,7 @@ import { columnsInFront, rejectsPath } from './rejects.ts'
 import { resumptionOf, rowsOf } from './resume.ts'
 import { assertReadWhole, openRows } from './rows.ts'
 import { leftBehind, renamedIn, settleChunk } from './settlement.ts'
-import { withTakenBack } from './taken-back.ts'
+import type { WorkedChunk } from './worker.ts'
 
 export interface RunEnd {
   readonly run: string
@@ -64,9 +61,7 @@ async function send(plan: RunPlan, world: World): Promise<RunEnd> {
       error = end.error
       if (error !== undefined) break
     }
-    if (error === undefined && run.stages.collecting === undefined)
-      await settleOwed(run.stages.load.careTeams)
-    if (error === undefined) await run.stages.collecting?.publish(worked.length > 0)
+    if (error === undefined) await run.stages.worker.finish(worked.length > 0)
   } catch (stopped) {
     error = stopped
   }
@@ -153,8 +148,8 @@ async function carryOut(run: OpenRun, step: ExportStep): Promise<ExportEnd> {
   const work = await beginExport(run, step)
   const { stages, record, resumption, rejects, open, counts } = work
   const pipeline = createPipeline(
-    (chunk) => loadOne(work, chunk),
-    (chunk, loaded) => settleOne(work, chunk, loaded),
+    (chunk) => workOne(work, chunk),
+    (chunk, worked) => settleOne(work, chunk, worked),
     (chunk) => beginOne(work, chunk),
   )
   try {
@@ -164,7 +159,7 @@ async function carryOut(run: OpenRun, step: ExportStep): Promise<ExportEnd> {
       const limit = Math.max(stages.limit, rowsOf(cutBefore))
       const { mapper, known } = work
       const blocks = work.opened.rows(resumption.from)
-      const range = { number, skip, limit, cutBefore, rows: stages.collecting?.chunkRows }
+      const range = { number, skip, limit, cutBefore, rows: stages.worker.chunkRows }
       for await (const chunk of cutChunks(blocks, mapper, stages.identity, record.export_id, range, known))
         await pipeline.add(chunk)
     } finally {
@@ -179,8 +174,7 @@ async function carryOut(run: OpenRun, step: ExportStep): Promise<ExportEnd> {
       const heldBack = await holdBack(origin, work.inFront, rejects, work.stoppedAt)
       await run.runLedger.noteHeldBack(record.id, heldBack)
     }
-    for (const chunk of open.values())
-      addCounts(counts, stages.collecting?.pending(chunk) ?? countChunk(chunk.rows, [], 0))
+    for (const chunk of open.values()) addCounts(counts, stages.worker.pending(chunk))
     return { counts, error }
   } finally {
     await rejects.close()
@@ -231,15 +225,14 @@ async function beginExport(run: OpenRun, step: ExportStep) {
   }
 }
 
-/** Recognises rows; undefined where each record must be made: in a copied ledger each is judged by its date. */
+/** Recognises rows; undefined where each record must be made. */
 function knownRowsOf(
-  { ledger, identity, load: { jobId, accounts, suspicion }, collecting }: OpenRun['stages'],
+  { ledger, identity, load: { jobId, accounts }, worker }: OpenRun['stages'],
   { reading }: ExportStep['record'],
   { recogniser }: RowMapper,
   hashOf: CellsHash,
 ): KnownRows | undefined {
-  const isMade = reading !== 'whole' || collecting !== undefined || suspicion.until !== undefined
-  if (isMade || recogniser === undefined) return undefined
+  if (reading !== 'whole' || !worker.recognises || recogniser === undefined) return undefined
   return createKnownRows({ ledger, identity, jobId, gatewayName: accounts.gatewayName }, recogniser, hashOf)
 }
 
@@ -255,27 +248,19 @@ async function beginOne(work: ExportWork, chunk: Chunk): Promise<void> {
   watch?.look(chunk.rows)
 }
 
-/** Recognises, registers, delivers; or collects. */
-async function loadOne(work: ExportWork, chunk: Chunk): Promise<WorkedChunk> {
+/** Notes the chunk as open, and hands it to the worker. */
+async function workOne(work: ExportWork, chunk: Chunk): Promise<WorkedChunk> {
   const { stages, runLedger, record, arrival, open } = work
-  const { number, rows, entries, withdrawn, start, shared } = chunk
-  const stopped = (error: unknown): never => {
-    stages.stop(error)
-    throw error
-  }
+  const { number, rows, entries, start } = chunk
   open.set(number, chunk)
   stages.inHand(entries.length)
   const { row: firstRow, line: firstLine, byteOffset } = start
   await runLedger.openChunk(record.id, { number, firstRow, firstLine, byteOffset, rows: rows.length })
-  if (stages.collecting !== undefined) return stages.collecting.collect(chunk).catch(stopped)
   const isTakenUp = record.reading !== 'whole'
-  return loadChunk(stages.load, {
+  const around = {
     exportRow: record.id,
-    chunk: number,
     exportId: record.export_id,
     arrival,
-    entries,
-    withdrawn,
     isBackfill: stages.isBackfill,
     isAgain: isTakenUp || arrival !== record.id,
     isRenewed: work.isRenewed,
@@ -284,28 +269,27 @@ async function loadOne(work: ExportWork, chunk: Chunk): Promise<WorkedChunk> {
     resumed: work.resumption.open.has(number),
     hashOf: work.hashOf,
     isRecognised: work.known !== undefined,
-    shared,
-    listed: work.listsTeams ? rows.flatMap(({ outcome }) => outcome.account ?? []) : [],
-  }).catch(stopped)
+    listsTeams: work.listsTeams,
+  }
+  return stages.worker.work(chunk, around).catch((error: unknown) => {
+    stages.stop(error)
+    throw error
+  })
 }
 
-async function settleOne(work: ExportWork, begun: Chunk, loaded: WorkedChunk): Promise<void> {
+async function settleOne(work: ExportWork, chunk: Chunk, worked: WorkedChunk): Promise<void> {
   const { stages, events, record, inFront, arrival, listsTeams, counts } = work
-  const rows = loaded.collected?.rows ?? withTakenBack(begun.rows, loaded.takenBack ?? [])
-  const chunk = { ...begun, rows }
-  const [renamed] = counts.warnings[NAME_CHANGED.code] === undefined ? renamedIn(loaded) : []
-  addCounts(
-    counts,
-    await settleChunk(stages, { record, inFront, arrival, listsTeams }, work.rejects, chunk, loaded),
-  )
+  const [renamed] = counts.warnings[NAME_CHANGED.code] === undefined ? renamedIn(worked) : []
+  const settled = { record, inFront, arrival, listsTeams }
+  addCounts(counts, await settleChunk(stages, settled, work.rejects, chunk, worked))
   if (renamed !== undefined) {
     const note = `row ${renamed.row} (line ${renamed.line}) ${NAME_CHANGED.message}`
     events.emit({ type: 'exportNoted', name: record.name, notes: [note] })
   }
   work.open.delete(chunk.number)
   stages.inHand(-chunk.entries.length)
-  const left = () => leftBehind(stages.identity, record, chunk, loaded)
-  events.emit({ type: 'exportAdvanced', ...work.progress(chunk.rows.at(-1)?.source.byteOffset ?? 0), left })
+  const left = () => leftBehind(stages.identity, record, worked)
+  events.emit({ type: 'exportAdvanced', ...work.progress(worked.rows.at(-1)?.source.byteOffset ?? 0), left })
 }
 
 /** Judges and ends an export that was read to its end. */

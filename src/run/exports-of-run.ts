@@ -15,8 +15,7 @@ import type {
   RunRecord,
 } from '../ledger/ledger.ts'
 import { EXIT, endingOf, isExportProblem, remedyOf, WaybillError } from '../model/errors.ts'
-import { readDrift } from '../watch/drift.ts'
-import { type DriftMemory, type DriftWatch, watchDrift } from '../watch/drift-watch.ts'
+import { type DriftMemory, type DriftWatch, readDrift, watchDrift } from '../watch/drift-watch.ts'
 import type { Arrival, ReceivedExport } from './arrival.ts'
 import type { RangePosition, RunEvents } from './events.ts'
 import { type FoundExport, smallOfRun } from './find-exports.ts'

@@ -5,7 +5,7 @@ import { lookAt } from '../extract/open-export.ts'
 import type { ReadDefinition } from '../extract/read-definition.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
-import type { DriftFinding } from '../watch/drift.ts'
+import type { DriftFinding } from '../watch/drift-watch.ts'
 import type { ReceivedExport } from './arrival.ts'
 
 interface EndMemory {

@@ -14,18 +14,18 @@ import { NAME_CHANGED } from '../load/accounts.ts'
 import { listedBy } from '../load/care-team-missing.ts'
 import { heldBy, toException } from '../load/gateway-words.ts'
 import type { LoadContext, LoadedChunk } from '../load/load-chunk.ts'
-import { allRecords, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
+import { allRecords, assertBalanced, type Counts } from '../model/balance.ts'
 import { type Entry, type MappedRow, rowKeysOf } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import { type Identity, transactionId } from '../model/ids.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
 import type { Chunk, ChunkRow } from './chunks.ts'
-import type { WorkedChunk } from './collecting.ts'
 import type { RunStages } from './connect-stages.ts'
 import type { LeftBehind } from './events.ts'
 import { type AppendedFile, receiptsOf, receiptsText, type SentAs } from './receipts.ts'
 import { rejectsHeader, rejectsText, ruleOf } from './rejects.ts'
 import { releaseDoubts } from './settle-doubts.ts'
+import type { WorkedChunk } from './worker.ts'
 
 interface SettledExport {
   readonly record: ExportRecord
@@ -41,11 +41,11 @@ export async function settleChunk(
   context: RunStages,
   { record, inFront, arrival, listsTeams }: SettledExport,
   rejects: AppendedFile,
-  chunk: Chunk,
-  loaded: WorkedChunk,
+  chunk: Pick<Chunk, 'number'>,
+  worked: WorkedChunk,
 ): Promise<Counts> {
-  const counts = loaded.collected?.counts ?? countChunk(chunk.rows, loaded.outcomes, loaded.rowsCorrected)
-  const renamed = renamedIn(loaded)
+  const { rows, counts } = worked
+  const renamed = renamedIn(worked)
   if (renamed.length > 0) counts.warnings[NAME_CHANGED.code] = renamed.length
   assertBalanced(counts, `chunk ${chunk.number} of ${record.name}`)
   const { pending } = allRecords(counts)
@@ -54,39 +54,39 @@ export async function settleChunk(
       'not-balanced',
       `chunk ${chunk.number} of ${record.name} has ${pending} records without an outcome`,
     )
-  const rejected = rejectsText({ name: record.name, exportId: record.export_id }, inFront, chunk.rows, loaded)
+  const rejected = rejectsText({ name: record.name, exportId: record.export_id }, inFront, rows, worked)
   if (rejected !== '') {
     const header = rejects.length === 0 ? rejectsHeader(inFront) : ''
     await rejects.append(Buffer.from(header + rejected))
   }
-  const { ruling, sentAs } = await rulingOf(context, { record, arrival }, chunk.rows, loaded)
-  await context.receipts.append(await receiptsText(receiptsOf(loaded.outcomes, sentAs)))
+  const { ruling, sentAs } = await rulingOf(context, { record, arrival }, rows, worked)
+  await context.receipts.append(await receiptsText(receiptsOf(worked.outcomes, sentAs)))
   // A name in an older export is reported, and not kept.
   const isOlder = record.reading !== 'whole' || arrival !== record.id || context.isBackfill
-  const names = isOlder ? undefined : loaded.names
-  const collected = loaded.collected && (await context.collecting?.append(loaded.collected))
+  const names = isOlder ? undefined : worked.names
+  const collected = await worked.settle?.()
   await context.runLedger.settleChunk({
     exportRow: record.id,
     chunk: chunk.number,
     counts: JSON.stringify(counts),
     receiptsLength: context.receipts.length,
     rejectsLength: rejects.length,
-    delivered: loaded.learned.delivered,
-    accepted: withoutBatch(loaded.outcomes),
-    held: heldBy(context.identity, loaded.outcomes),
+    delivered: worked.learned.delivered,
+    accepted: withoutBatch(worked.outcomes),
+    held: heldBy(context.identity, worked.outcomes),
     arrival,
-    exceptions: exceptionsOf(context.identity, chunk.rows, loaded, (outcome) =>
+    exceptions: exceptionsOf(context.identity, worked, (outcome) =>
       outcome.batchId === null ? toException(context.identity, outcome) : undefined,
     ),
     listed: listsTeams
       ? listedBy(
           context.identity,
-          chunk.rows.map(({ outcome }) => outcome),
+          rows.map(({ outcome }) => outcome),
         )
       : undefined,
     ruling,
-    // If a chunk is loaded again after a kill, the last time counts.
-    tallies: { accounts: loaded.accounts },
+    // If a chunk is worked again after a kill, the last time counts.
+    tallies: { accounts: worked.accounts },
     names: names && {
       gateway: context.load.accounts.gatewayName,
       named: new Map([...names].map(([hashed, { named }]) => [hashed, named])),
@@ -117,8 +117,7 @@ const isWithGateway = (one: EntryOutcome): boolean =>
  */
 function exceptionsOf(
   identity: Pick<Identity, 'account'>,
-  rows: readonly ChunkRow[],
-  loaded: LoadedChunk,
+  { rows, outcomes, followUpFailures }: Pick<WorkedChunk, 'rows' | 'outcomes' | 'followUpFailures'>,
   unsent: (outcome: EntryOutcome & { outcome: 'rejected' | 'in-doubt' }) => Exception | undefined,
 ): Exception[] {
   const exceptions: Exception[] = []
@@ -148,12 +147,12 @@ function exceptionsOf(
       exceptions.push({ ...place, kind, rule, stage, code, field: field ?? null, message, sentAs, person })
     }
   }
-  for (const outcome of loaded.outcomes) {
+  for (const outcome of outcomes) {
     if (outcome.outcome !== 'rejected' && outcome.outcome !== 'in-doubt') continue
     const exception = unsent(outcome)
     if (exception !== undefined) exceptions.push(exception)
   }
-  for (const { entry, reason } of loaded.followUpFailures) {
+  for (const { entry, reason } of followUpFailures) {
     const { row, line, byteOffset } = entry.row
     const { stage, code, scrubbed: message } = reason
     exceptions.push({
@@ -308,11 +307,10 @@ const placeOf = (row: number, rule: string | undefined): string => `${row}\n${ru
 export function leftBehind(
   identity: Pick<Identity, 'account'>,
   record: ExportRecord,
-  chunk: Chunk,
-  loaded: LoadedChunk,
+  worked: Pick<WorkedChunk, 'rows' | 'outcomes' | 'followUpFailures'>,
 ): LeftBehind[] {
   const unsent = (outcome: EntryOutcome): Exception | undefined => toException(identity, outcome)
-  return exceptionsOf(identity, chunk.rows, loaded, unsent).map((one) => {
+  return exceptionsOf(identity, worked, unsent).map((one) => {
     const { row, line, rule, content, outcome, stage, code, batchId, sentAs } = one
     const transaction =
       rule === null || content === null ? sentAs : transactionId(record.export_id, row, rule, content)

@@ -409,7 +409,6 @@ export async function reconcile(
 }
 
 export interface DecidedOn extends RunStory {
-  /** Records decided on. */
   readonly records: number
 }
 

@@ -225,7 +225,6 @@ async function wasRead(
   return false
 }
 
-/** Totals of a past run. */
 interface PastRun {
   readonly rows: number
   /** Records made; `unchanged` of them were delivered before and not sent. */

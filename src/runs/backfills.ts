@@ -18,7 +18,6 @@ export interface BegunExport {
   readonly state: ExportRecord['state']
   /** Error code of an export that could not be read. */
   readonly reason?: string
-  /** Rows settled. */
   readonly rows: number
 }
 

@@ -238,7 +238,6 @@ export async function openRunDependencies(
 }
 
 export interface RunWatch {
-  /** Receives every event of the runs. */
   readonly listener: RunListener
   /** Receives the destination of the records, for people. */
   readonly onConnected?: (words: string) => void
@@ -250,7 +249,6 @@ interface Gateways {
   readonly common: Surroundings
   /** Connects a gateway on first use. */
   at(gateway: string): Promise<RunDependencies>
-  /** Closes the gateways and the ledger. */
   close(): Promise<void>
 }
 

@@ -3,7 +3,6 @@
 import type { DeadlineState, FireRecord } from '../ledger/ledger.ts'
 import { EXIT, errorAsJson } from '../model/errors.ts'
 import { localTime } from '../schedule/fires.ts'
-import type { JobSchedule } from '../schedule/schedule-parts.ts'
 import { durationText } from '../story/report/figures.ts'
 import { iso, utcTime } from '../system/shown-text.ts'
 import type { ExplainedExpectation, ExplainedJob } from './expectations.ts'
@@ -60,8 +59,10 @@ const expectationJson = ({ key, expect, last, next }: ExplainedExpectation): obj
   next: { due: iso(next), local: localTime(next, expect.zone) },
 })
 
-/** Timetable of a job in one line. */
-export function scheduleWords({ cron, zone, missed, retry, done }: JobSchedule): string {
+/** Timetable of a job in one line, or the reason why there is none. */
+export function scheduleWords({ schedule, problem }: Pick<ExplainedJob, 'schedule' | 'problem'>): string {
+  if (schedule === undefined) return problem === undefined ? 'no schedule' : `cannot run: ${problem.code}`
+  const { cron, zone, missed, retry, done } = schedule
   const until = retry?.until === undefined ? '' : ` until ${retry.until}`
   const tries = retry === undefined ? '' : `, retry every ${durationText(retry.every)}${until}`
   const by = done === undefined ? '' : `, done by ${done}`

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { definitionsIn } from '../definitions/definition-files.ts'
 import { gatewayNameOf, NO_GATEWAY, readGatewayName } from '../definitions/jobs.ts'
+import type { Timeouts } from '../gateway/exchange.ts'
 import { createGateway } from '../gateway/gateway.ts'
 import { shownAddress } from '../ledger/postgres/address.ts'
 import { inspectLedger, type LedgerFacts } from '../ledger/sqlite/inspect.ts'
@@ -10,7 +11,7 @@ import { describePlace, type Finding, reasonOf, WaybillError } from '../model/er
 import { createIdentity } from '../model/ids.ts'
 import type { Cause } from '../needs/needs-of.ts'
 import { checkJobs, checkMappings } from '../operate/check-definitions.ts'
-import { checkGateway, type GatewayLook, LOOK_TIMEOUTS } from '../operate/check-gateway.ts'
+import { checkGateway, type GatewayLook } from '../operate/check-gateway.ts'
 import { checkLedger } from '../operate/check-ledger.ts'
 import { checkClock, checkHome, checkLogFile, checkTrust } from '../operate/check-machine.ts'
 import { type CheckFinding, finding } from '../operate/finding.ts'
@@ -221,3 +222,6 @@ function lookAtGateway({ settings, now, interrupt }: Application, url: string): 
     signal: interrupt,
   })
 }
+
+/** Timeout of each call in milliseconds, including the body of the answer. */
+const LOOK_TIMEOUTS: Partial<Timeouts> = { request: 10_000 }

@@ -51,7 +51,6 @@ export interface MappingSample {
   readonly startedAt: string
 }
 
-/** Runs to search for exports. */
 const RUNS_LOOKED_AT = 50
 
 /** Exports that runs have read with the mapping, each content once, newest first. @param most exports to return */

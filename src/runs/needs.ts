@@ -11,10 +11,9 @@ import { firesAfter } from '../schedule/fires.ts'
 import { activityOf, gatherStory, summarise } from '../story/facts.ts'
 import type { RunActivity } from '../story/run-story.ts'
 import { freeBytes, lookAt } from '../system/own-files.ts'
-import { present } from '../system/shown-text.ts'
+import { iso, present } from '../system/shown-text.ts'
 import { type Application, lastBackupAt, withLedgerIfAny } from './application.ts'
 import { lateJobs } from './late-jobs.ts'
-import { asideJson } from './put-aside.ts'
 import { listJobs } from './scheduled-jobs.ts'
 
 /** Time after which an active schedule has looked at a fire: a schedule wakes at each fire, and each minute. */
@@ -188,3 +187,6 @@ async function silentTimetables(
     return scheduled.has(job) && due < now - LOOKED_AT_MS ? [{ job, due }] : []
   })
 }
+
+/** JSON for programs; the instant in ISO 8601, UTC. */
+const asideJson = ({ exportRow: _, at, ...one }: AsideExport) => ({ ...one, at: iso(at) })

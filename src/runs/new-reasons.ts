@@ -11,7 +11,6 @@ export interface RejectedFor {
 }
 
 export interface NewReasons {
-  /** The run compared with. */
   readonly run: string
   /** New reasons, most frequent first. */
   readonly reasons: readonly RejectedFor[]

@@ -1,12 +1,11 @@
 /** Puts an unreadable export aside: later runs pass over the file until its content changes. The file itself stays untouched. */
 import type { AsideExport } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
-import { iso, shellWord } from '../system/shown-text.ts'
+import { shellWord } from '../system/shown-text.ts'
 import { type Application, withKnownLedger, withLedgerIfAny } from './application.ts'
 import type { Person } from './resolve.ts'
 
 interface AsideRequest {
-  /** Name of the export. */
   readonly name: string
   /** Undefined: the only job that has the export. */
   readonly job?: string | undefined
@@ -51,6 +50,3 @@ export const readAside = (application: Application, job?: string): Promise<reado
       throw error
     },
   )
-
-/** JSON for programs; the instant in ISO 8601, UTC. */
-export const asideJson = ({ exportRow: _, at, ...one }: AsideExport) => ({ ...one, at: iso(at) })

@@ -1,5 +1,4 @@
 /** Settles open and in-doubt records of a run by read-back: opens the exports again, with their original mapping. Reads profiles; sends nothing. */
-
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import type { Job } from '../definitions/definition-files.ts'
@@ -18,7 +17,7 @@ import { lookUp } from '../load/delivery.ts'
 import { createEntries, type Entry, sentUnder } from '../model/entry.ts'
 import type { Identity } from '../model/ids.ts'
 import type { AccountIds, Verdict } from '../model/outcome.ts'
-import { isOfProfile, PROFILE_KINDS, type ProfileKind } from '../model/record.ts'
+import { isOfProfile, type ProfileKind } from '../model/record.ts'
 import type { Origin } from '../model/row.ts'
 import { type ProfileRecord, readProfile } from '../reconcile/match.ts'
 import {
@@ -433,7 +432,6 @@ async function choosePeople(
   return (account) => drawOf(seed, account) <= lowest.highest
 }
 
-/** Accepted records of the run, chunk by chunk. */
 async function* acceptedByChunk(again: RunAgain): AsyncGenerator<Entry[]> {
   const { ledger } = again
   for (const record of await ledger.exports.ofRun(again.run.id)) {
@@ -492,9 +490,6 @@ async function acceptedEntries(
   }
   return found
 }
-
-export const verifiedBadly = ({ records }: Verified): boolean =>
-  PROFILE_KINDS.some((kind) => records[kind].differs + records[kind].missing > 0)
 
 export type SampleSize =
   | { readonly kind: 'all' }

@@ -1,10 +1,10 @@
 /** Notifies the targets of jobs, with the settings, clock and log of a command. A failed notification never reaches the caller. */
-
 import { z } from 'zod'
-import type { Job } from '../definitions/definition-files.ts'
-import { readTargets, targetsOf } from '../definitions/jobs.ts'
+import { type Job, readJob } from '../definitions/definition-files.ts'
+import { assertTellable, gatewayNameOf, readTargets, targetsOf } from '../definitions/jobs.ts'
 import { nameOf, readStoredTargets, storedTargets, type Target } from '../definitions/notify-definition.ts'
 import { type Ledger, processName } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
 import {
   type Attach,
   type Installation,
@@ -124,7 +124,7 @@ export async function tellAtOnce(
 }
 
 /** Tries once. @returns the reason of the failure; undefined if delivered */
-export function deliverNow(
+function deliverNow(
   context: TellerContext,
   notice: UnsentNotice,
   target: Target,
@@ -137,7 +137,7 @@ export function deliverNow(
 }
 
 /** Delivers what waits for the targets of a job, and what was given up. @returns numbers of notifications */
-export const deliverWaiting = (
+const deliverWaiting = (
   application: Application,
   job: string,
 ): Promise<{ readonly delivered: number; readonly left: number }> =>
@@ -167,3 +167,45 @@ function report({ logger }: TellerContext, { job, kind, target, reason, nextAt }
 }
 
 const nameOfError = (error: unknown): string => (error instanceof Error ? error.name : typeof error)
+
+interface TestedTargets {
+  readonly job: string
+  /** `error`: why the target did not accept the notice. */
+  readonly targets: readonly { readonly target: string; readonly error: string | undefined }[]
+  /** Numbers of notices of before. */
+  readonly waiting: { readonly delivered: number; readonly left: number }
+}
+
+/** @throws WaybillError `usage-wrong` for a job without targets; `job-not-found` */
+export async function testTargets(application: Application, name: string): Promise<TestedTargets> {
+  const { settings, now } = application
+  const found = await readJob(settings, name)
+  assertTellable(settings, found)
+  const targets = targetsOf(found)
+  const { job } = found.definition
+  if (targets.length === 0)
+    throw new WaybillError('usage-wrong', `the job ${job} has no target for notifications (notify)`, {
+      remedy: 'Add a target to the job file: docs/notifications.md.',
+    })
+  const notice = testNotice(job, gatewayNameOf(settings, found.definition), now())
+  const ends = await Promise.all(
+    targets.map(async (target) => ({
+      target: nameOf(target),
+      error: await deliverNow(application, notice, target),
+    })),
+  )
+  return { job, targets: ends, waiting: await deliverWaiting(application, job) }
+}
+
+const testNotice = (job: string, gateway: string, at: number): UnsentNotice => ({
+  kind: 'test',
+  job,
+  gateway,
+  subject: iso(at),
+  failure: false,
+  at,
+  title: `Waybill: test notification of ${job}`,
+  text: [`Sent by \`waybill notify ${job}\`. No action is needed.`],
+  next: [],
+  data: {},
+})

@@ -17,7 +17,6 @@ interface TraceSettings {
   readonly version: string
   /** Epoch milliseconds. */
   readonly now: () => number
-  /** Returns random bytes in hex. */
   readonly randomHex: (bytes: number) => string
 }
 

@@ -35,7 +35,7 @@ import type { RunEnd } from '../run/execute.ts'
 import { readHeldBack } from '../run/held-back.ts'
 import { rejectsPath } from '../run/rejects.ts'
 import { iso, present } from '../system/shown-text.ts'
-import { readDrift } from '../watch/drift.ts'
+import { readDrift } from '../watch/drift-watch.ts'
 import { ExportProfile } from '../watch/export-profile.ts'
 import { exitOf, newAndKnown } from './balance.ts'
 import type {

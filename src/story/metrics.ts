@@ -2,7 +2,7 @@
 import { noTallies } from '../ledger/ledger.ts'
 import { noCounts } from '../model/balance.ts'
 import type { LastRun, Sample } from '../telemetry/last-run-metrics.ts'
-import { toLookAt } from '../watch/drift.ts'
+import { toLookAt } from '../watch/drift-watch.ts'
 import { labelledRecords } from './balance.ts'
 import { driftByMeasure, groupReasons } from './reasons.ts'
 import type { RunStory } from './run-story.ts'

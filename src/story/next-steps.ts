@@ -6,7 +6,7 @@ import { transactionId } from '../model/ids.ts'
 import { backfillCommand } from '../run/backfill-range.ts'
 import { counted, n, shellPath, shellWord } from '../system/shown-text.ts'
 import { failedExports, leftIn, settledShare } from './balance.ts'
-import { isAcknowledged, isOpen, openCodes } from './reasons.ts'
+import { groupReasons, mostFirst } from './reasons.ts'
 import { type Remedy, remedyFor } from './remedies.ts'
 import type { ExportSummary, RunSummary } from './run-story.ts'
 import { owedWords } from './words.ts'
@@ -310,7 +310,6 @@ const CONFIRMED_FILE = 'confirmed.csv'
 /** Transaction ids named individually. */
 const IDS_NAMED = 5
 
-/** Codes named for a remedy. */
 const CODES_NAMED = 5
 
 /** Words by remedy; `{codes}` stands for the codes of the reasons. */
@@ -480,3 +479,22 @@ export const command = (...words: readonly string[]): string => `waybill ${words
  * @param gateway as the ledger names it: an address without secrets, or `built-in`
  */
 const gatewaySetting = (gateway: string): string => `WAYBILL_GATEWAY_URL=${shellWord(gateway)}`
+
+/** Codes of reasons that no later run has settled, most frequent first. */
+const openCodes = (reasons: readonly Reason[]): string[] =>
+  mostFirst(
+    groupReasons(
+      reasons.map((reason) => ({ ...reason, count: reason.count - reason.settled })),
+      ['code'],
+    ).map(({ first: { code }, sum: { count } }) => ({ code, count })),
+  ).map(({ code }) => code)
+
+/** True if records of this reason are neither settled by a later run nor acknowledged. Records in doubt need a decision. */
+const isOpen =
+  (summary: RunSummary) =>
+  ({ count, settled, code, outcome }: Reason): boolean =>
+    count > settled && outcome !== 'held-back' && (outcome === 'in-doubt' || !isAcknowledged(summary, code))
+
+/** True if a person accepted the rest left for this reason as final. */
+const isAcknowledged = ({ acknowledged = [] }: RunSummary, reason: string | undefined): boolean =>
+  acknowledged.some(({ code }) => code === undefined || code === reason)

@@ -21,7 +21,6 @@ export interface EndedRun extends RunStory {
   readonly exit: number
   /** Code of the error that ended the run early. */
   readonly error?: Ending['code'] | undefined
-  /** Next steps, with commands. */
   readonly next: readonly Step[]
   /** Milliseconds since the epoch. */
   readonly at: number

@@ -49,25 +49,6 @@ export const mergeReasons = (reasons: readonly Reason[]): MergedReason[] =>
     })),
   )
 
-/** Codes of reasons that no later run has settled, most frequent first. */
-export const openCodes = (reasons: readonly Reason[]): string[] =>
-  mostFirst(
-    groupReasons(
-      reasons.map((reason) => ({ ...reason, count: reason.count - reason.settled })),
-      ['code'],
-    ).map(({ first: { code }, sum: { count } }) => ({ code, count })),
-  ).map(({ code }) => code)
-
-/** True if a person accepted the rest left for this reason as final. */
-export const isAcknowledged = ({ acknowledged = [] }: RunSummary, reason: string | undefined): boolean =>
-  acknowledged.some(({ code }) => code === undefined || code === reason)
-
-/** True if records of this reason are neither settled by a later run nor acknowledged. Records in doubt need a decision. */
-export const isOpen =
-  (summary: RunSummary) =>
-  ({ count, settled, code, outcome }: Reason): boolean =>
-    count > settled && outcome !== 'held-back' && (outcome === 'in-doubt' || !isAcknowledged(summary, code))
-
 /** Most differences to show; the others are counted. */
 export const DRIFT_SHOWN = 5
 

@@ -1,7 +1,6 @@
 /** Remedies for left-behind rows and records, by reason (docs/reasons.md). Pure. */
 import type { Reason } from '../ledger/ledger.ts'
 
-/** Reasons by remedy. */
 const REASONS = {
   /** The mapping, its tables or the catalog must cover the values of the vendor. */
   mapping: [

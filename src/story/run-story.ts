@@ -13,7 +13,7 @@ import type { ExitCode } from '../model/errors.ts'
 import type { Collection } from '../run/collection-files.ts'
 import type { WaitsForGateway } from '../run/events.ts'
 import type { RunEnd } from '../run/execute.ts'
-import type { ExportDrift } from '../watch/drift.ts'
+import type { ExportDrift } from '../watch/drift-watch.ts'
 import type { ExportProfile } from '../watch/export-profile.ts'
 
 export interface RunStory {

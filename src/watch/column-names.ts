@@ -10,20 +10,20 @@ export const namesOfPeople = (names: readonly string[], people: readonly string[
   ...people.flatMap((one) => names.flatMap((name) => [`${one} ${name}`, `${name} ${one}`])),
 ]
 
-/** Fields of a registration that match a column's name. */
+/** Fields of a registration by the name of a column. */
 export const registeredAs = (words: readonly string[], { register }: Words): RegisterKey[] =>
   REGISTER.filter((key) => isCalled(words, namesOfPeople(register[key], register.whose)))
 
-/** Part of a row that a column is about. */
+/** Subject of a column: a part of the row. */
 export type PartOfRow = 'value' | 'remark' | 'date' | 'person' | 'unit'
 
-/** Part of a row by the name of a column; undefined for other names. */
+/** Part of a row by the name of a column; undefined for unknown names. */
 export function partOfRow({ outside }: NameWords, { ofRow, wide }: Words): PartOfRow | undefined {
   const part = (['date', 'person', 'unit'] as const).find((one) => isCalled(outside, ofRow[one]))
   if (part !== undefined) return part
   const rest = outside.filter((word) => !ofRow.about.includes(word))
   if (rest.length > 0 && rest.every((word) => ofRow.remark.includes(word))) return 'remark'
-  // Alone, `state` and `prefix` are those of an address and a name.
+  // Alone, `state` belongs to an address, `prefix` to a name.
   const flags = rest.length < outside.length ? [...wide.beside, ...ofRow.alone] : ofRow.alone
   const isFlag = rest.length > 0 && rest.every((word) => flags.includes(word))
   return isFlag || isCalled(outside, ofRow.alone) ? 'value' : undefined

@@ -25,7 +25,6 @@ export interface FitReport {
   readonly suspicions: readonly Suspicion[]
 }
 
-/** Mapping with the resources of its compilation. */
 interface FittedMapping {
   readonly definition: MappingDefinition
   readonly resources: { readonly catalog: Catalog; readonly units: Units }

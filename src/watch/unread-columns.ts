@@ -8,13 +8,6 @@ export function unreadColumns(reads: readonly ReadName[], columns: readonly stri
   return columns.filter((column) => column !== '' && !read.has(column))
 }
 
-/** Columns that the mapping ignores, for any rule. */
-export const ignoredColumns = ({ row, biometrics = {} }: MappingDefinition): Set<string> =>
-  new Set([
-    ...(row.ignore ?? []),
-    ...Object.values(biometrics).flatMap((rule) => (typeof rule === 'object' ? (rule.ignore ?? []) : [])),
-  ])
-
 /** Column named as the unit of another: `weight_unit`, `unit of weight`. */
 const UNIT =
   /^(?:(.+?)[\s_.-]*(?:units?|uom|einheit(?:en)?|unit[eé]s?|unidad(?:es)?)|(?:units?|uom|einheit|unit[eé]|unidad)[\s_.-]+(?:(?:of|de|von|der)[\s_.-]+)?(.+))$/i

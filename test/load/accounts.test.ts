@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { resolveAccounts } from '../../src/load/accounts.ts'
+import { loadRoster, renamedPeople, resolveAccounts } from '../../src/load/accounts.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import { createIdentity } from '../../src/model/ids.ts'
+import type { Reason } from '../../src/model/outcome.ts'
 import { answer, PASS } from '../faults/fault-proxy.ts'
 import { BIOMETRICS, CARE_TEAMS, failureOf, startLoading, tally } from './loading.ts'
 import { biometric, DAY_MS, entryOf, IDENTITY, people } from './made-up-entries.ts'
+
+type Loading = Awaited<ReturnType<typeof startLoading>>
 
 const REGISTER = '/account/register'
 const hashed = (reference: string) => IDENTITY.account({ reference, type: 'partnerAccountId' })
@@ -238,5 +241,126 @@ describe('one reference', () => {
     expect(IDENTITY.born(a, 100 * DAY + 5_000)).toBe(IDENTITY.born(a, 100 * DAY))
     expect(IDENTITY.born(a, 100 * DAY)).not.toBe(IDENTITY.born(b, 100 * DAY))
     expect(createIdentity('another key').born(a, 0)).not.toBe(IDENTITY.born(a, 0))
+  })
+})
+
+describe('people of a chunk', () => {
+  const two = (): Entry[] => people(2)
+  const save = async (
+    { runLedger, reference, clock }: Loading,
+    who: string,
+    more: { sentBefore?: number; born?: number; named?: number } = {},
+  ) => {
+    const known = {
+      reference: hashed(who),
+      accountId: `id-of-${who}`,
+      isNew: false,
+      sentBefore: null,
+      ...more,
+    }
+    await runLedger.saveAccounts(reference.url, [known], clock.now)
+  }
+
+  it.each<[string, (loading: Loading) => Promise<void>, boolean]>([
+    ['are new', async () => {}, true],
+    ['are known', (loading) => save(loading, 'person-2'), true],
+    ['may have records from before', (loading) => save(loading, 'person-2', { sentBefore: 1 }), false],
+    ['are refused', async () => {}, false],
+  ])('are usual or not: one of two who %s', async (what, prepare, areUsual) => {
+    const refused = what === 'are refused'
+    const loading = await startLoading({
+      faultOf: ({ body }) => (refused && body.includes('person-2') ? answer(400) : PASS),
+    })
+    await prepare(loading)
+    expect((await resolveAccounts(loading.context.accounts, two())).areUsual).toBe(areUsual)
+  })
+
+  it('are neither looked up nor registered where the export names them by the id of their account', async () => {
+    const loading = await startLoading()
+    const account = { reference: 'id-7', type: 'accountId' as const }
+    const entry: Entry = Object.create(entryOf(biometric), { account: { value: account } })
+    const resolved = await resolveAccounts(loading.context.accounts, [entry])
+    expect(resolved.accountIds(account)).toBe('id-7')
+    expect(resolved.counts).toEqual({ known: 0, refused: 0 })
+    expect(loading.posts(REGISTER)).toBe(0)
+    expect((await loadRoster(loading.context.accounts, [entry], false)).outcomes).toMatchObject([
+      { outcome: 'unchanged' },
+    ])
+  })
+
+  it('whose registration fails again and again are late: the others do not wait, and they are refused at last', async () => {
+    const loading = await startLoading({
+      faultOf: ({ path, body }) => (path === REGISTER && body.includes('person-2') ? answer(500) : PASS),
+    })
+    const [, second = expect.fail('nobody')] = two()
+    const first = await resolveAccounts(loading.context.accounts, two(), 'leave')
+    expect([...first.late]).toEqual([hashed('person-2')])
+    expect([first.isLate(second.account), first.refusalOf(second)]).toEqual([true, undefined])
+    expect([...first.registered]).toEqual([hashed('person-1')])
+    const tries = (await resolveAccounts(loading.context.accounts, [second])).refusalOf(second)
+    expect(tries).toMatchObject({ code: 'registration-fails', message: expect.stringContaining('HTTP 500') })
+    const posts = loading.posts(REGISTER)
+    expect((await resolveAccounts(loading.context.accounts, [second])).refusalOf(second)).toEqual(tries)
+    expect(loading.posts(REGISTER)).toBe(posts)
+  })
+
+  it('that an earlier chunk still registers are joined, and not waited for where others can go on', async () => {
+    const loading = await startLoading()
+    const [, second = expect.fail('nobody')] = two()
+    const pending = Promise.withResolvers<Reason>()
+    loading.context.accounts.late.set(hashed('person-2'), pending.promise)
+    const left = await resolveAccounts(loading.context.accounts, [second], 'leave')
+    expect([...left.late]).toEqual([hashed('person-2')])
+    const reason: Reason = { stage: 'register', code: 'registration-fails', message: 'm', scrubbed: 'm' }
+    const joined = resolveAccounts(loading.context.accounts, [second])
+    pending.resolve(reason)
+    expect((await joined).refusalOf(second)).toEqual(reason)
+    expect(loading.posts(REGISTER)).toBe(0)
+  })
+
+  it.each<[string, Parameters<typeof save>[2], boolean]>([
+    ['with the birth date of before', { born: IDENTITY.born(hashed('person-1'), DAY_MS) }, true],
+    ['with another birth date', { born: IDENTITY.born(hashed('person-1'), 2 * DAY_MS) }, false],
+    ['without a birth date before', {}, true],
+    ['with the name of before', { named: IDENTITY.named(hashed('person-1'), 'lee') }, false],
+  ])('have a new name, or are another person: %s', async (_what, before, isRenamed) => {
+    const loading = await startLoading()
+    const named = { named: IDENTITY.named(hashed('person-1'), 'moor'), ...before }
+    await save(loading, 'person-1', named)
+    const entry = entryOf(biometric, { fullName: ' L\u00c9e ', born: DAY_MS })
+    const renamed = await renamedPeople(loading.ledger, loading.reference.url, IDENTITY, [entry])
+    expect(renamed).toEqual(isRenamed ? [hashed('person-1')] : [])
+  })
+
+  it('of a roster are accepted with their first row, and unchanged with the next, and as known ones', async () => {
+    const loading = await startLoading()
+    await save(loading, 'known')
+    const incomplete = { ok: false as const, issue: { ...issue, field: 'Last' } }
+    const entries = ['new', 'known', 'new', 'poor'].map((person, at) =>
+      entryOf(biometric, {
+        row: at + 1,
+        person,
+        ...(person === 'poor' ? { register: () => incomplete } : {}),
+      }),
+    )
+    const { outcomes, accounts } = await loadRoster(loading.context.accounts, entries, false)
+    expect(outcomes).toMatchObject([
+      { outcome: 'accepted', batchId: null, status: null, gatewayId: expect.stringMatching(/^id-/) },
+      { outcome: 'unchanged' },
+      { outcome: 'unchanged' },
+      { outcome: 'rejected', reason: { code: 'registration-incomplete', field: 'Last' } },
+    ])
+    expect(accounts).toEqual({ known: 1, refused: 1 })
+  })
+
+  it('of a roster that registers nobody are rejected where nobody knows them', async () => {
+    const loading = await startLoading({ register: 'never' })
+    await save(loading, 'known')
+    const entries = ['new', 'known'].map((person, at) => entryOf(biometric, { row: at + 1, person }))
+    const { outcomes } = await loadRoster(loading.context.accounts, entries, false)
+    expect(outcomes).toMatchObject([
+      { outcome: 'rejected', reason: { code: 'account-unknown' } },
+      { outcome: 'unchanged' },
+    ])
   })
 })

@@ -1,8 +1,11 @@
 /** Answers of a page that are lost, over the reference gateway: `test/cli/assessment.test.ts` has what a person sees of it. */
+import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
+import type { RunLedger } from '../../src/ledger/ledger.ts'
 import { loadAssessments } from '../../src/load/assessment.ts'
+import { WaybillError } from '../../src/model/errors.ts'
 import type { TestAnswer } from '../../src/model/record.ts'
-import { type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
+import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { client } from '../gateway/loopback.ts'
 import { placed, SPEAKS, startLoading } from './loading.ts'
 import { answeredTest, EXPORT_ID, entryOf, type Made } from './made-up-entries.ts'
@@ -22,7 +25,9 @@ const ANSWERS: readonly TestAnswer[] = [
 async function take(
   strike: (group: string, earlier: number) => Fault,
   inApp: (url: string) => Promise<void> = async () => {},
+  ledgerOf: (ledger: RunLedger) => RunLedger = (ledger) => ledger,
 ) {
+  const tokens: string[] = []
   const sent: string[] = []
   const loading = await startLoading({
     gateway: {
@@ -38,14 +43,26 @@ async function take(
     },
   })
   await inApp(loading.reference.url)
-  const gateway = client(loading.proxy.url, { userToken: async ({ reference }) => reference })
-  const context = { ...loading.context.assessment, gateway, concurrency: 1 }
+  const userToken = async ({ reference }: { readonly reference: string }): Promise<string> => {
+    tokens.push(reference)
+    return reference
+  }
+  const gateway = client(loading.proxy.url, { userToken })
+  const ledger = ledgerOf(loading.runLedger)
+  const context = { ...loading.context.assessment, gateway, ledger, concurrency: 1 }
   const entries = ['ann', 'ben', 'ann'].map((person, at) =>
     entryOf((made: Made) => answeredTest(ANSWERS, made), { person, row: at + 1 }),
   )
   const place = { exportRow: loading.exportRow, chunk: 1, exportId: EXPORT_ID, resumed: false, ...SPEAKS }
-  const { outcomes } = await loadAssessments(context, { ...place, entries: placed(entries) })
-  return { sent, outcomes }
+  const loaded = loadAssessments(context, { ...place, entries: placed(entries) })
+  const { outcomes, failure } = await loaded.then(
+    ({ outcomes }) => ({ outcomes, failure: undefined }),
+    (failure: unknown) => ({ outcomes: [], failure }),
+  )
+  const answers = (await loading.batches()).map(({ state, answer }) => (state === 'settled' ? answer : state))
+  const refused = (await loading.exceptions()).map(({ row, code }) => `${row} ${code}`)
+  const accepted = (await loading.acceptedInLedger()).map((one) => Number(one.split(' ')[0]))
+  return { sent, outcomes, failure, tokens, answers, refused, accepted }
 }
 
 const LOST: Fault = { do: 'reset' }
@@ -97,9 +114,47 @@ it.each<[string, Strike, readonly string[], object, object]>([
     UNCHANGED,
   ],
 ])('of the answers of pages are lost: %s', async (_, strike, sentOfFirst, first, again) => {
-  const { sent, outcomes } = await take(strike)
+  const { sent, outcomes, answers, refused, accepted } = await take(strike)
   expect(sent).toEqual([...sentOfFirst, ...GROUPS])
   expect(outcomes).toMatchObject([first, ACCEPTED, again])
+  const isRefused = first === REFUSED
+  expect(answers).toEqual([
+    isRefused ? 'refused' : 'accepted',
+    'accepted',
+    isRefused ? 'accepted' : 'planned',
+  ])
+  expect(refused).toEqual(isRefused ? ['1 refused'] : [])
+  expect(accepted).toEqual(isRefused ? [2, 3] : [1, 2])
+})
+
+it.each([
+  [1, ['ann', 'ann', 'ann', 'ben'], ACCEPTED],
+  [2, ['ann', 'ann', 'ann', 'ben'], { outcome: 'rejected', reason: { code: 'user-token-refused' } }],
+])('that the token is refused for %i times in a row, with one new token', async (times, asked, first) => {
+  const { tokens, outcomes } = await take((group, earlier) =>
+    isLast(group) && earlier < times ? answer(401) : PASS,
+  )
+  expect(tokens).toEqual(asked)
+  expect(outcomes).toMatchObject([first, ACCEPTED, {}])
+})
+
+it('do not leave before the ledger says so', async () => {
+  const lost = new WaybillError('lease-lost', 'another process holds the job')
+  const { sent, failure } = await take(
+    () => PASS,
+    undefined,
+    (ledger) =>
+      Object.create(ledger, {
+        sendBatch: {
+          value: async () => {
+            for (let turn = 0; turn < 20; turn++) await setImmediate()
+            throw lost
+          },
+        },
+      }),
+  )
+  expect(failure).toBe(lost)
+  expect(sent).toEqual([])
 })
 
 it('are not given twice to a page that comes again after it was answered', async () => {

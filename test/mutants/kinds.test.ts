@@ -12,6 +12,7 @@ const CASES: readonly (readonly [kind: string, source: string, mistaken: readonl
   ['and for or', 'f((a && b) || c)', ['f((a && b) && c)', 'f((a || b) || c)']],
   ['and for or', 'f(a ?? b)', []],
   ['swapped operands', 'f(a.x - b[1])', ['f(b[1] - a.x)']],
+  ['swapped operands', 'Math.abs(a - b)', []],
   ['swapped arguments', 'f(a, b, () => 1)', ['f(b, a, () => 1)']],
   ['swapped arguments', 'f(a, a)', []],
   ['swapped arguments', 'Math.max(a, b)', []],

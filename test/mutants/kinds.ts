@@ -66,16 +66,27 @@ const otherConnective: Rule = ({ node }, source) => {
   return [otherOperator(node.left, node.right, source, node.operator, node.operator === '&&' ? '||' : '&&')]
 }
 
-const swappedOperands: Rule = ({ node }, source) =>
-  node.type === 'BinaryExpression' && ['-', '/', '%'].includes(node.operator)
+/** A distance is the same from either end. */
+const isDistance = ({ node, within: [outer] }: Placed, source: string): boolean =>
+  node.type === 'BinaryExpression' &&
+  node.operator === '-' &&
+  outer?.type === 'CallExpression' &&
+  textOf(outer.callee, source) === 'Math.abs'
+
+const swappedOperands: Rule = (placed, source) => {
+  const { node } = placed
+  return node.type === 'BinaryExpression' &&
+    ['-', '/', '%'].includes(node.operator) &&
+    !isDistance(placed, source)
     ? [exchanged(node.left, node.right, source)]
     : []
+}
 
 const isPlain = ({ type }: Node): boolean =>
   ['Identifier', 'MemberExpression', 'CallExpression', 'Literal', 'TemplateLiteral'].includes(type)
 
 /** Functions that give the same in either order. */
-const SYMMETRIC = ['Math.min', 'Math.max']
+const SYMMETRIC = ['Math.min', 'Math.max', 'oneOf']
 
 const swappedArguments: Rule = ({ node }, source) => {
   if (node.type !== 'CallExpression' && node.type !== 'NewExpression') return []

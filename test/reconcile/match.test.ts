@@ -122,6 +122,17 @@ describe('an echo', () => {
     expect(found.accepted.has(entry)).toBe(counts)
   })
 
+  it.each<[string, Record<string, unknown>, boolean, boolean]>([
+    ['the account of the person', account('accountId', 'id-of-person-1'), true, false],
+    ['another account', account('accountId', 'other'), false, true],
+    ['another account, and another value', { ...account('accountId', 'other'), value: 1 }, false, false],
+    ['the account of the person, and another value', { value: 1 }, false, false],
+  ])('with %s is of this person, of another, or neither', (_what, fields, isAccepted, isElsewhere) => {
+    const echoes = [biometricEcho(sent, fields)]
+    const { accepted, elsewhere } = matchAnswer([sent], { echoes, errors: [] }, accountIds)
+    expect([accepted.has(sent), elsewhere.includes(sent)]).toEqual([isAccepted, isElsewhere])
+  })
+
   it('counts, unconfirmed, with an account id of an account whose id nobody knows', () => {
     const echo = biometricEcho(sent, account('accountId', 'a-1'))
     const { accepted, unconfirmed, learned } = matchAnswer(

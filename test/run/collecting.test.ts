@@ -4,9 +4,9 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { noTallies } from '../../src/ledger/ledger.ts'
-import { noPeople, type PeopleCounts } from '../../src/model/balance.ts'
+import { allRecords, type Counts, noPeople, type PeopleCounts } from '../../src/model/balance.ts'
 import type { Chunk } from '../../src/run/chunks.ts'
-import { createCollecting } from '../../src/run/collecting.ts'
+import { createCollector } from '../../src/run/collecting.ts'
 import { type AnswerEnvelope, answer, PASS } from '../faults/fault-proxy.ts'
 import { startLoading } from '../load/loading.ts'
 import { biometric, EXPORT_ID, entryOf, IDENTITY, mappedRow } from '../load/made-up-entries.ts'
@@ -18,6 +18,8 @@ const withValue =
     return { ...envelope, data: envelope.data.map((one) => ({ ...one, value })) }
   }
 
+const ISSUE = { stage: 'transform', code: 'date-invalid', message: 'no date' } as const
+
 type Chunks = readonly (readonly string[])[]
 
 /** Ann and Ben have a pulse of 61 and 62; the gateway knows nobody else. */
@@ -25,6 +27,8 @@ async function openNights(only: 'all' | 'changed' = 'changed', format: 'ndjson' 
   const asked: string[] = []
   let refused: readonly string[] = []
   const changed = new Set<string>()
+  /** Of each chunk: counts before it was reached, and afterwards; its rows. */
+  const worked: [Counts, Counts, Chunk['rows']][] = []
   let edited = withValue(70)
   /** Account id, or reference → person. */
   const names = new Map([['dan', 'dan']])
@@ -78,7 +82,7 @@ async function openNights(only: 'all' | 'changed' = 'changed', format: 'ndjson' 
         },
         mapping: { name: 'm', digest: 'd', content: '{}' },
       }))
-    const collecting = createCollecting({
+    const collector = createCollector({
       ...{ ledger, runLedger, gateway, gatewayName: loading.reference.url, identity: IDENTITY, folder },
       read: (_operation, call) => call(),
       what: { what: ['biometrics'], deprecated: false },
@@ -90,25 +94,26 @@ async function openNights(only: 'all' | 'changed' = 'changed', format: 'ndjson' 
     for (const [index, people] of chunks.entries()) {
       const number = from + index + 1
       const rows = people.map((person, at) => {
-        const outcome = mappedRow([], { row: number * 10 + at, person })
-        return { source: outcome.source, outcome }
+        const outcome = mappedRow([biometric()], { row: number * 10 + at, person })
+        const rejected = [{ kind: 'condition' as const, rule: 'dx', issue: ISSUE }]
+        return { source: outcome.source, outcome: { ...outcome, rejected } }
       })
       const place = { row: number * 10, line: number * 10 + 1, byteOffset: number * 1_000 }
       const chunk: Chunk = { number, start: place, rows, entries: [], withdrawn: [], shared: [] }
       const { row: firstRow, line: firstLine, byteOffset } = place
       await runLedger.openChunk(exportRow, { number, firstRow, firstLine, byteOffset, rows: rows.length })
-      const { collected } = await collecting.collect(chunk)
-      if (collected === undefined) expect.fail('nothing is said of the people')
-      const appended = await collecting.append(collected)
+      const { rows: left, counts, settle } = await collector.work(chunk)
+      worked.push([collector.pending(chunk), counts, left])
+      const collected = await settle?.()
       if (open && index === chunks.length - 1) break
       await runLedger.settleChunk({
-        ...{ exportRow, chunk: number, counts: JSON.stringify(collected.counts), receiptsLength: 0 },
+        ...{ exportRow, chunk: number, counts: JSON.stringify(counts), receiptsLength: 0 },
         ...{ rejectsLength: 0, delivered: [], held: [], arrival: 1 },
-        ...{ exceptions: [], tallies: noTallies(), collected: appended, at: 0 },
+        ...{ exceptions: [], tallies: noTallies(), collected, at: 0 },
       })
     }
     if (open) return { asked: asked.toSorted(), people: undefined, collected: undefined }
-    await collecting.publish(isRead)
+    await collector.finish(isRead)
     await runLedger.endExport(exportRow, 'finished')
     await runLedger.endRun({ state: 'finished', endedAt: 0, reason: null })
     await ledger.leases.release(taken.lease)
@@ -126,6 +131,7 @@ async function openNights(only: 'all' | 'changed' = 'changed', format: 'ndjson' 
     changed,
     collect,
     folder,
+    worked,
     editing(edit: typeof edited) {
       edited = edit
     },
@@ -228,4 +234,23 @@ test.each<[string, Chunks, boolean, boolean]>([
   expect((await readdir(folder)).filter((name) => !name.startsWith('.'))).toEqual(
     isRead || before ? ['run-1'] : [],
   )
+})
+
+test('rows of people give no records: a person who is refused is one reject, on the first row', async () => {
+  const { night, worked } = await openNights()
+  await night([['ann', 'dan', 'dan']])
+  const [[pending, counted, rows]] = worked as [(typeof worked)[0]]
+  for (const counts of [pending, counted]) {
+    expect(counts.rows).toMatchObject({ read: 3, mapped: 3, corrected: 0 })
+    expect(Object.values(allRecords(counts)).every((count) => count === 0)).toBe(true)
+  }
+  expect(pending.people).toEqual(counts({ asked: 2, pending: 2 }))
+  expect(counted.people).toEqual(counts({ asked: 2, collected: 1, refused: 1 }))
+  const left = rows.map(({ outcome }) => (outcome.outcome === 'mapped' ? outcome : expect.fail('not mapped')))
+  expect(left.map(({ records }) => records)).toEqual([[], [], []])
+  expect(left.map(({ rejected }) => rejected.map(({ rule, issue }) => `${rule} ${issue.stage}`))).toEqual([
+    [],
+    ['account collect'],
+    [],
+  ])
 })

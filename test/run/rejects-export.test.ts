@@ -108,8 +108,10 @@ test('a row in _raw alone is not read as cells; filled in, it is', async () => {
 test('what is no rejects file is none; one whose origin was lost is refused with its line', async () => {
   const folder = await temporaryFolder()
   const file = join(folder, 'a.csv')
-  await writeFile(file, 'id,_export,_row\n1,2,3\n')
-  expect(await rejectsOrigin(file)).toBeUndefined()
+  for (const text of ['id,_export,_row\n1,2,3\n', 'id,_code,_reason,_raw\n1,2,3,4\n']) {
+    await writeFile(file, text)
+    expect(await rejectsOrigin(file)).toBeUndefined()
+  }
   expect(await rejectsOrigin(join(folder, 'none.csv'))).toBeUndefined()
   const line = (id: string): string => `a,b,c,x.csv,${id},7,8,,transform,code,reason,\n`
   await writeFile(file, rejectsHeader(COLUMNS) + line(ORIGIN.exportId) + line('lost'))
@@ -162,6 +164,7 @@ test.each<[string, (text: string) => string, BufferEncoding, RegExp, RegExp]>([
     /last columns/,
     /Restore these columns/,
   ],
+  ['a quote that nothing closes', (text) => text.replace('ä', '"ä'), 'utf8', /quote/, /Correct the line/],
   [
     'an id that became a number',
     (text) => text.replace(ORIGIN.exportId, '1.23E+14'),

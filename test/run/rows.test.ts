@@ -1,13 +1,17 @@
-import { writeFile } from 'node:fs/promises'
+import { lstat, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
+import { DEFAULT_LIMITS, versionOf } from '../../src/extract/content.ts'
 import { type OpenExport, openExport } from '../../src/extract/open-export.ts'
 import { csvDefinition } from '../../src/extract/read-definition.ts'
-import type { LeftRow } from '../../src/ledger/ledger.ts'
+import type { LeftRow, Selection } from '../../src/ledger/ledger.ts'
 import type { Row } from '../../src/model/row.ts'
-import { selectRows } from '../../src/run/rows.ts'
+import { assertReadWhole, openRows, selectRows } from '../../src/run/rows.ts'
+import { beginExport, beginRun, openChunk, passingLedger, settleChunk } from '../ledger/begun-run.ts'
+import { IDENTITY } from '../load/made-up-entries.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
+import { load } from '../transform/mapping-under-test.ts'
 
 const ROWS = 40_000
 const TEXT = `id,remark\n${Array.from({ length: ROWS }, (_, at) => `${at + 1},${'x'.repeat(at % 50)}\n`).join('')}`
@@ -73,4 +77,105 @@ test('a place at which no row stands is said to be none', async () => {
     after < 0 ? [{ row: 1, line: 2, byteOffset: 9_999_999 }] : [],
   )
   await expect(all(selected.rows())).rejects.toMatchObject({ code: 'export-changed' })
+})
+
+const PEOPLE = `mapping: people
+read: { format: csv }
+row: { key: [id], account: { reference: id }, observedAt: { constant: "2026-02-04T00:00:00Z" }, source: { name: N, type: t } }
+careTeams:
+  seen: { when: { npi: present }, npi: npi, name: doctor }
+`
+/** Rows 1 to 5: what a run left of each. */
+const LEFT = [undefined, 'rejected', 'in-doubt', 'rejected', undefined] as const
+
+/** A run has left rows of an export; another one takes up its rows, and a third one those of the second. */
+async function leftOf(kind: 'whole' | 'rejects') {
+  const folder = await temporaryFolder()
+  const ids = LEFT.map((_, at) => `person-${at + 1}`)
+  const columns = 'id,npi,doctor'
+  const ends = '_export,_exportId,_row,_line,_rule,_stage,_code,_reason,_raw'
+  const lines = ids.map((id, at) => {
+    const end = kind === 'whole' ? '' : `,a.csv,0123456789abcdef,${at + 11},${at + 12},,submit,refused,r,`
+    return `${id},1234567893,Test Practice${end}`
+  })
+  const text = [kind === 'whole' ? columns : `${columns},${ends}`, ...lines, ''].join('\n')
+  const path = join(folder, 'a.csv')
+  await writeFile(path, text)
+  const ledger = await passingLedger()
+  const first = await beginRun(ledger, 'run-1')
+  const exportRow = await beginExport(first, { path, reading: kind })
+  const exceptions = LEFT.flatMap((outcome, at) => {
+    if (outcome === undefined) return []
+    const place = {
+      row: at + 1,
+      line: at + 2,
+      byteOffset: Buffer.byteLength(text.split(`${ids[at]},`)[0] ?? ''),
+    }
+    const record = { kind: 'careTeam', rule: 'seen', content: `000000000000000${at}`, batchId: null }
+    return [{ ...place, ...record, outcome, stage: 'submit', code: 'refused', field: null, message: 'm' }]
+  })
+  await openChunk(first, exportRow, 1, LEFT.length)
+  await settleChunk(first, exportRow, 1, { exceptions })
+  const version = versionOf(await lstat(path, { bigint: true }))
+  const openAs = async (runId: string, origin: number | undefined, selection: Selection) => {
+    const runLedger = await beginRun(ledger, runId)
+    const more = origin === undefined ? {} : ({ reading: 'selected', originExport: origin } as const)
+    const at = await beginExport(runLedger, { path, ...(origin === undefined ? { reading: kind } : more) })
+    const record = (await ledger.exports.find(at)) ?? expect.fail('no export')
+    const context = {
+      ledger,
+      runLedger,
+      identity: IDENTITY,
+      startedAt: 0,
+      origin: { run: 'run-1', selection },
+    }
+    const opened = await openRows(context, { ...record, path, version }, load(PEOPLE), DEFAULT_LIMITS)
+    const outcomes = (await all(opened.opened.rows())).map((row) => opened.mapper(row))
+    return {
+      at,
+      opened,
+      rows: outcomes.map((one) => one.row),
+      people: outcomes.map((one) => one.account?.reference),
+    }
+  }
+  return { exportRow, openAs, path }
+}
+
+const idsOf = (...rows: readonly number[]): string[] => rows.map((row) => `person-${row}`)
+
+test.each([
+  ['whole', 0],
+  ['rejects', 10],
+] as const)(
+  'rows that a run has left of a file read as %s are those of the selection, at their places',
+  async (kind, by) => {
+    const { exportRow, openAs } = await leftOf(kind)
+    const read = async (runId: string, origin: number | undefined, selection: Selection) => {
+      const { rows, people } = await openAs(runId, origin, selection)
+      return { rows: rows.map((row) => row - by), people }
+    }
+    expect(await read('whole', undefined, 'rejected')).toEqual({
+      rows: [1, 2, 3, 4, 5],
+      people: idsOf(1, 2, 3, 4, 5),
+    })
+    expect(await read('rejected', exportRow, 'rejected')).toEqual({ rows: [2, 4], people: idsOf(2, 4) })
+    expect(await read('doubt', exportRow, 'in-doubt')).toEqual({ rows: [3], people: idsOf(3) })
+    expect(await read('both', exportRow, 'left-behind')).toEqual({ rows: [2, 3, 4], people: idsOf(2, 3, 4) })
+    // Nothing is left of the rows taken up by another run.
+    const { at } = await openAs('second', exportRow, 'rejected')
+    expect(await read('third', at, 'rejected')).toEqual({ rows: [], people: [] })
+  },
+)
+
+test('a file that changes while it is read, or has no rows, was not read whole', async () => {
+  const { openAs, path } = await leftOf('whole')
+  const { opened } = await openAs('run-2', undefined, 'rejected')
+  const at = { name: 'a.csv', path }
+  const counts = (read: number) => ({ rows: { read } }) as Parameters<typeof assertReadWhole>[2]
+  await assertReadWhole(opened.opened, at, counts(1))
+  await expect(assertReadWhole(opened.opened, at, counts(0))).rejects.toMatchObject({ code: 'export-empty' })
+  await writeFile(path, `${await readFile(path, 'utf8')}more\n`)
+  await expect(assertReadWhole(opened.opened, at, counts(1))).rejects.toMatchObject({
+    code: 'export-changed',
+  })
 })

@@ -6,6 +6,7 @@ import type { Reading } from '../../src/ledger/ledger.ts'
 import { heldBy } from '../../src/load/gateway-words.ts'
 import type { LoadedChunk } from '../../src/load/load-chunk.ts'
 import type { Counts } from '../../src/model/balance.ts'
+import { countChunk } from '../../src/model/balance.ts'
 import type { Entry, MappedRow } from '../../src/model/entry.ts'
 import type { EntryOutcome, Reason } from '../../src/model/outcome.ts'
 import type { Row } from '../../src/model/row.ts'
@@ -14,6 +15,7 @@ import type { RunStages } from '../../src/run/connect-stages.ts'
 import { createRunEvents } from '../../src/run/events.ts'
 import { openAppended } from '../../src/run/receipts.ts'
 import { leftBehind, settleChunk } from '../../src/run/settlement.ts'
+import { createLoader } from '../../src/run/worker.ts'
 import { beginExport } from '../ledger/begun-run.ts'
 import { startLoading } from '../load/loading.ts'
 import { biometric, careTeam, EXPORT_ID, entryOf, IDENTITY, mappedRow } from '../load/made-up-entries.ts'
@@ -34,6 +36,7 @@ const weight = (value: string): Entry => entryOf(biometric, { person: 'ann', key
 interface RunFacts {
   readonly origin?: RunStages['origin']
   readonly isBackfill?: boolean
+  readonly held?: 'look' | 'hold'
 }
 
 /** What a chunk came to; its rows are in balance. */
@@ -45,12 +48,12 @@ interface Settled {
   readonly listsTeams?: boolean
 }
 
-async function openRun({ origin, isBackfill = false }: RunFacts = {}) {
-  const { context, ledger, runLedger, exportRow, clock } = await startLoading({ held: 'look' })
+async function openRun({ origin, isBackfill = false, held = 'look' }: RunFacts = {}) {
+  const { context, ledger, runLedger, exportRow, clock } = await startLoading({ held })
   const home = await temporaryFolder()
   const append = (name: string) => openAppended(home, join(home, name), 0, runLedger.assertHeld)
   const stages: RunStages = {
-    ...{ home, ledger, runLedger, load: context, collecting: undefined, identity: IDENTITY },
+    ...{ home, ledger, runLedger, load: context, worker: createLoader(context), identity: IDENTITY },
     version: '0.1.0',
     ...{ receipts: append('receipts'), rejectsFolder: home, events: createRunEvents() },
     ...{ stopWhen: createStopWhen(undefined), now: () => clock.now, startedAt: 0, stop: () => {} },
@@ -68,17 +71,21 @@ async function openRun({ origin, isBackfill = false }: RunFacts = {}) {
     const { more, arrival = of, listsTeams = false } = rest
     const number = (settled.get(of) ?? 0) + 1
     settled.set(of, number)
-    const start = { row: 1, line: 2, byteOffset: 0 }
     await runLedger.openChunk(of, { number, firstRow: 1, firstLine: 2, byteOffset: 0, rows: rows.length })
     const record =
       (await ledger.exports.ofRun('run-1')).find(({ id }) => id === of) ?? expect.fail('no export')
-    const entries = outcomes.map(({ entry }) => entry)
-    const chunk = { number, start, rows, entries, withdrawn: [], shared: [] }
-    return settleChunk(stages, { record, inFront: ['one'], arrival, listsTeams }, rejects, chunk, {
-      ...{ outcomes, followUpFailures: [], rowsCorrected: 0, accounts: { known: 0, refused: 0 } },
-      learned: { delivered: [], ended: new Map(), asked: new Set() },
-      ...more,
-    })
+    return settleChunk(
+      stages,
+      { record, inFront: ['one'], arrival, listsTeams },
+      rejects,
+      { number },
+      {
+        ...{ rows, counts: countChunk(rows, outcomes, 0) },
+        ...{ outcomes, followUpFailures: [], rowsCorrected: 0, accounts: { known: 0, refused: 0 } },
+        learned: { delivered: [], ended: new Map(), asked: new Set() },
+        ...more,
+      },
+    )
   }
   /** Settles a chunk of the export in which this became of these. @param made records of its rows */
   const settle = async (
@@ -162,7 +169,13 @@ test('of twins the fate of the first decides on a doubt', async () => {
 const pulse = (value: string): Entry =>
   entryOf(biometric, { person: 'ann', key: 'ann|monday', value, rule: 'heart-rate', code: '8867-4' })
 
-test.each<[string, 'later' | 'earlier', readonly Entry[], readonly Entry[], boolean]>([
+const TAKEN: readonly (readonly [
+  string,
+  'later' | 'earlier',
+  readonly Entry[],
+  readonly Entry[],
+  boolean,
+])[] = [
   ['alone', 'later', [weight('61')], [weight('61')], true],
   ['as the last word on its place', 'later', [weight('61')], [weight('62'), weight('61')], true],
   ['before another word on its place', 'later', [weight('61')], [weight('61'), weight('62')], false],
@@ -170,9 +183,11 @@ test.each<[string, 'later' | 'earlier', readonly Entry[], readonly Entry[], bool
   ['beside a doubt on its place', 'later', [weight('61'), weight('63')], [weight('61')], false],
   ['beside a doubt of another rule', 'later', [weight('61'), pulse('63')], [weight('61')], true],
   ['by the same export', 'earlier', [weight('61')], [weight('61'), weight('62')], true],
-])(
+]
+
+test.each(TAKEN.flatMap((one) => [[...one, ACCEPTED, 'deliver'] as const, [...one, FOUND, 'find'] as const]))(
   'a record in doubt that the gateway takes from an earlier export: %s',
-  async (_what, doubtOf, inDoubt, taken, isSettled) => {
+  async (_what, doubtOf, inDoubt, taken, isSettled, fate, event) => {
     const { earlier, later, settle, events } = await openRun()
     await settle(
       doubtOf === 'later' ? later : earlier,
@@ -180,9 +195,9 @@ test.each<[string, 'later' | 'earlier', readonly Entry[], readonly Entry[], bool
     )
     await settle(
       earlier,
-      taken.map((entry) => [entry, ACCEPTED]),
+      taken.map((entry) => [entry, fate]),
     )
-    expect((await events())[0]).toBe(isSettled ? 'deliver' : undefined)
+    expect((await events())[0]).toBe(isSettled ? event : undefined)
   },
 )
 
@@ -331,28 +346,19 @@ test('left behind are rejected rows, records and marks, with the ids of records 
     leftOut: [],
     warnings: [],
   }
-  const left = leftBehind(
-    IDENTITY,
-    { export_id: EXPORT_ID } as Parameters<typeof leftBehind>[1],
-    {
-      ...{ number: 1, start: { row: 1, line: 2, byteOffset: 0 }, entries: [], withdrawn: [], shared: [] },
-      rows: [
-        ...rows,
-        { source: withdrawn.source, outcome: { ...withdrawn, rejected: [sentAs] } },
-        { source: withdrawn.source, outcome: skipped },
-      ],
-    },
-    {
-      outcomes: [
-        outcomeOf(refused, { outcome: 'rejected', batchId: 'b', reason: REASON }),
-        outcomeOf(weight('63'), ACCEPTED),
-        outcomeOf(asked, IN_DOUBT),
-      ],
-      followUpFailures: [{ entry: team, reason: { ...REASON, stage: 'primary-care', code: 'mark-refused' } }],
-      ...{ rowsCorrected: 0, accounts: { known: 0, refused: 0 } },
-      learned: { delivered: [], ended: new Map(), asked: new Set() },
-    },
-  )
+  const left = leftBehind(IDENTITY, { export_id: EXPORT_ID } as Parameters<typeof leftBehind>[1], {
+    rows: [
+      ...rows,
+      { source: withdrawn.source, outcome: { ...withdrawn, rejected: [sentAs] } },
+      { source: withdrawn.source, outcome: skipped },
+    ],
+    outcomes: [
+      outcomeOf(refused, { outcome: 'rejected', batchId: 'b', reason: REASON }),
+      outcomeOf(weight('63'), ACCEPTED),
+      outcomeOf(asked, IN_DOUBT),
+    ],
+    followUpFailures: [{ entry: team, reason: { ...REASON, stage: 'primary-care', code: 'mark-refused' } }],
+  })
   const brief = left.map((one) => [
     ...[one.row, one.line, one.rule, one.outcome, one.stage, one.code, one.batchId],
     one.transaction,
@@ -375,3 +381,74 @@ test('left behind are rejected rows, records and marks, with the ids of records 
     [5, 6, 'pcp', 'warning', 'primary-care', 'mark-refused', null, team.transactionId],
   ])
 })
+
+test('a refused word on its place does not keep a doubt of a later export open', async () => {
+  const { earlier, later, settle, events } = await openRun()
+  await settle(later, [[weight('61'), IN_DOUBT]])
+  await settle(earlier, [
+    [weight('61'), ACCEPTED],
+    [weight('62'), { outcome: 'rejected', batchId: null, reason: REASON }],
+  ])
+  expect((await events())[0]).toBe('deliver')
+})
+
+test.each<[string, 'hold' | 'look', boolean, string | undefined]>([
+  ['is looked for', 'look', false, 'deliver'],
+  ['is held, and asked about', 'hold', true, 'deliver'],
+  ['is held', 'hold', false, undefined],
+])('a record in doubt that %s', async (_what, held, isAsked, event) => {
+  const { earlier, later, settle, settleRows, events } = await openRun({ held })
+  await settle(earlier, [[weight('61'), IN_DOUBT]])
+  const entry = weight('61')
+  const { source, outcome } = { source: entry.row.source, outcome: entry.row }
+  const asked = new Set(isAsked ? [entry.content] : [])
+  await settleRows(later, {
+    rows: [{ source, outcome }],
+    outcomes: [outcomeOf(entry, ACCEPTED)],
+    more: { learned: { delivered: [], ended: new Map(), asked } },
+  })
+  expect((await events())[0]).toBe(event)
+})
+
+test.each<[string, Reading, RunFacts & { readonly arrival?: number }, boolean]>([
+  ['the newest export', 'whole', {}, true],
+  ['an export that came before', 'whole', { arrival: 1 }, false],
+  ['a backfill', 'whole', { isBackfill: true }, false],
+  ['a rejects file', 'rejects', {}, false],
+])(
+  'new names of %s are counted, and kept if no newer name may be known',
+  async (_what, reading, facts, isKept) => {
+    const { ledger, stages, begin, settleRows } = await openRun(facts)
+    const { gatewayName } = stages.load.accounts
+    const [person, other] = ['ann', 'ben'].map((reference) =>
+      IDENTITY.account({ reference, type: 'partnerAccountId' }),
+    ) as [string, string]
+    const known = { accountId: null, isNew: false, sentBefore: null, named: 7 }
+    const both = [person, other].map((reference) => ({ ...known, reference }))
+    await stages.runLedger.saveAccounts(gatewayName, both, 0)
+    const [first, second] = [rowOf(1), rowOf(2)]
+    const names = new Map([
+      [person, { named: 8, changedAt: second }],
+      [other, { named: 9, changedAt: first }],
+      ['nobody', { named: 5, changedAt: undefined }],
+    ])
+    const rows = [first, second].map((outcome) => ({ source: outcome.source, outcome }))
+    const of = await begin(reading)
+    const counts = await settleRows(of, { rows, more: { names }, arrival: facts.arrival ?? of })
+    expect(counts.warnings['name-changed']).toBe(2)
+    const now = await ledger.people.accounts(gatewayName, [person, other])
+    expect([person, other].map((one) => now.get(one)?.named)).toEqual(isKept ? [8, 9] : [7, 7])
+    expect((await settleRows(of, { rows, more: {} })).warnings).toEqual({})
+  },
+)
+
+test.each([true, false])(
+  'people of an export that lists care teams, or does not, are noted: %s',
+  async (listsTeams) => {
+    const { ledger, stages, earlier, settleRows } = await openRun()
+    await settleRows(earlier, { ...chunkOf([[1, undefined, 'fine']]), listsTeams })
+    const person = IDENTITY.account({ reference: 'ann', type: 'partnerAccountId' })
+    const { jobId } = stages.runLedger.lease
+    expect([...(await ledger.careTeams.listed(jobId, [person])).keys()]).toEqual(listsTeams ? [person] : [])
+  },
+)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { driftLines, summaryText } from '../../src/story/terminal.ts'
-import type { ExportDrift } from '../../src/watch/drift.ts'
+import type { ExportDrift } from '../../src/watch/drift-watch.ts'
 import { exportWith, kinds, made, rows, summaryWith } from './report/sample-facts.ts'
 import { reason } from './report/sample-reports.ts'
 

@@ -1,7 +1,7 @@
 /** A number of JSON may have an exponent, which loses nothing. A text that looks so was damaged, and so was a cell of CSV. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readJson } from '../../src/extract/json-records.ts'
+import { readJson } from '../../src/extract/open-json.ts'
 import type { RowOutcome } from '../../src/model/entry.ts'
 import { csvRules, faults, load, mapped, NOW, ORIGIN, wires } from './mapping-under-test.ts'
 

@@ -1,8 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { comparesDrift, DriftDefinition } from '../../src/definitions/job-definition.ts'
-import { columnDrift, pathDrift, readDrift, rowDrift, toLookAt, valueDrift } from '../../src/watch/drift.ts'
-import { measureDrift } from '../../src/watch/drift-watch.ts'
+import {
+  columnDrift,
+  measureDrift,
+  pathDrift,
+  readDrift,
+  rowDrift,
+  toLookAt,
+  valueDrift,
+} from '../../src/watch/drift-watch.ts'
 import { type ColumnProfile, ExportProfile } from '../../src/watch/export-profile.ts'
 
 const column = (name: string, fields: Partial<ColumnProfile> = {}): ColumnProfile => ({

@@ -46,7 +46,6 @@ function mirrored(answer: Answer, type: 'integer' | 'string'): void {
   kept(at(jsonOf(answer), 'code'), expected, `${answer.call}: code, the status as ${type},`)
 }
 
-/** Creates a biometric and reads it back. */
 async function readBack(client: Client): Promise<unknown> {
   const { account } = await register(client)
   await createBiometrics(client, [biometric(client, account)])

@@ -35,7 +35,6 @@ import {
 
 const roi = inSection('Medical-records request (ROI)')
 
-/** Returns the request without a field of a block. */
 function without(request: Roi, block: BlockName, field: string): Roi {
   const rest = Object.entries(request[block]).filter(([name]) => name !== field)
   return { ...request, [block]: Object.fromEntries(rest) }

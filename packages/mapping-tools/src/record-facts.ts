@@ -2,7 +2,7 @@
  * Record as named facts, each a text: its whole body except ids. Numbers are in the form sent. Facts without a name are named by their
  * path.
  */
-import { readJson } from '../../../src/extract/json-records.ts'
+import { readJson } from '../../../src/extract/open-json.ts'
 import type { Entry, MappedRow } from '../../../src/model/entry.ts'
 import type { JsonValue } from '../../../src/model/row.ts'
 import { CODE_SYSTEM_OID } from '../../../src/transform/codes.ts'

@@ -5,8 +5,8 @@ import { join as joinPath } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { type Document, isMap, isScalar, isSeq, type Node, parseDocument, type YAMLMap } from 'yaml'
 import { z } from 'zod'
-import { readJson } from '../../../src/extract/json-records.ts'
 import { openExport } from '../../../src/extract/open-export.ts'
+import { readJson } from '../../../src/extract/open-json.ts'
 import { csvDefinition, type ReadDefinition } from '../../../src/extract/read-definition.ts'
 import type { RowOutcome } from '../../../src/model/entry.ts'
 import { WaybillError } from '../../../src/model/errors.ts'
@@ -23,7 +23,6 @@ const Texts = z.record(z.string(), z.string())
 /** Facts of a record by name; a plain text is the value, or the status. */
 const CaseRecord = z.union([z.string(), Texts])
 
-/** Outcome of a row. */
 const resultKeys = {
   outcome: z.enum(['mapped', 'skipped', 'rejected', 'refused']).optional(),
   /** Reason for skipping, reason code of a rejection, or error code that refuses the export. */
@@ -36,7 +35,6 @@ const resultKeys = {
   register: z.union([z.string(), Texts]).optional(),
   /** Records by rule, in order. */
   records: z.record(z.string(), CaseRecord).optional(),
-  /** Reason codes by rule. */
   rejected: Texts.optional(),
   /** `rule: reason code`, or `row: reason code`. */
   warnings: z.array(z.string()).optional(),

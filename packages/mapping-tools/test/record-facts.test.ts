@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readJson } from '../../../src/extract/json-records.ts'
+import { readJson } from '../../../src/extract/open-json.ts'
 import { recordText } from '../../../src/load/batch-text.ts'
 import type { JsonValue } from '../../../src/model/row.ts'
 import { csvMapper, load, mapped } from '../../../test/transform/mapping-under-test.ts'

@@ -247,7 +247,6 @@ function createOnce(report: Report) {
 
 const FILE = fileURLToPath(new URL('definitions/assessment.yaml', import.meta.url))
 
-/** Page of the test. */
 interface Page {
   /** major.minor; unique in the test. */
   readonly pageNumber: string
@@ -486,7 +485,6 @@ function completedQuestions(
 
 /** Progress of a user in a test, as stored. */
 export const Progress = z.object({
-  /** Numbers of the answered pages. */
   pages: z.array(z.string()),
   /** Pairs of fact id and id of the chosen answer. */
   chosen: z.array(z.tuple([z.string(), AnswerId])),

@@ -105,7 +105,6 @@ export interface LoadedPlan {
 /** Maximum number of ordinals kept per fault. */
 const MOST_ORDINALS = 1000
 
-/** Fault with its counters. */
 const counted = (fault: Fault) => ({
   fault,
   targets: targetsOf(fault.do, fault.on),

@@ -18,5 +18,9 @@ export interface DeliveredStore {
   save(jobId: number, rows: readonly DeliveredRow[], statements: Statements): MaybePromise<void>
   /** Upkeep that is due: one piece of each kind and level. */
   upkeep(jobId: number): Upkeep[]
+  /**
+   * Does a piece of upkeep, in a separate transaction.
+   * @param settled rows settled since the last piece: larger chunks make larger pieces
+   */
   keepUp(jobId: number, piece: Upkeep, settled: number): void
 }

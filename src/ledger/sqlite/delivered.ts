@@ -32,17 +32,15 @@ import {
 import type { DeliveredRow, KeptSlot } from '../left-records.ts'
 import { damagedLedger } from '../packed-records.ts'
 import type { SyncStatements } from './database.ts'
-import type { DeliveredStore, Upkeep } from './delivered-store.ts'
+import type { DeliveredStore } from './delivered-store.ts'
 
 /** Work of one piece of upkeep. */
 interface Pace {
   /** Segments merged into one. A higher number merges each row less often, but look-ups search more segments. */
   readonly fanOut: number
-  /** Entries merged. */
   readonly entries: number
   /** Blocks and filters removed. */
   readonly removed: number
-  /** Packs cleared. */
   readonly packs: number
 }
 
@@ -53,20 +51,6 @@ const BLOCKS_READ_AHEAD = 4
 
 /** Bits of each key in a filter. The few large segments need most of the memory. */
 const bitsOf = (level: number): number => (level < 3 ? 16 : 12)
-
-interface Delivered extends DeliveredStore {
-  /** Slots by row key, for keys with slots, oldest first. Call outside of a transaction: the read begins a transaction. */
-  read(jobId: number, rowKeys: readonly string[]): Map<string, readonly KeptSlot[]>
-  /** Prints by row key, for keys with a print. Begins a transaction, as `read`. */
-  prints(jobId: number, rowKeys: readonly string[]): Map<string, RowPrint>
-  save(jobId: number, rows: readonly DeliveredRow[]): void
-  upkeep(jobId: number): Upkeep[]
-  /**
-   * Does a piece of upkeep, in a separate transaction.
-   * @param settled rows settled since the last piece: larger chunks make larger pieces
-   */
-  keepUp(jobId: number, piece: Upkeep, settled: number): void
-}
 
 interface FilterPiece {
   readonly first: DataView
@@ -80,7 +64,8 @@ interface Store {
   readonly filters: Map<number, { readonly jobId: number; readonly pieces: readonly FilterPiece[] }>
 }
 
-export function deliveredOf(statements: SyncStatements, pace = PACE): Delivered {
+/** Store in the file of the statements. `read` and `prints` begin a transaction. */
+export function deliveredOf(statements: SyncStatements, pace = PACE) {
   const store: Store = { statements, pace, filters: new Map() }
   return {
     read(jobId, rowKeys) {
@@ -132,7 +117,7 @@ export function deliveredOf(statements: SyncStatements, pace = PACE): Delivered 
       else if (piece.what === 'remove') remove(store, piece.segment)
       else clear(store, jobId, Math.max(pace.packs, Math.ceil(settled / 32)))
     },
-  }
+  } satisfies DeliveredStore
 }
 
 const numbers = (
@@ -249,7 +234,6 @@ function packWith(statements: SyncStatements, id: number): Uint8Array {
   return packed
 }
 
-/** Adds a segment. */
 function add(
   statements: SyncStatements,
   jobId: number,

@@ -44,3 +44,20 @@ export async function leaseTime(db: Kysely<LedgerTables>, { clock }: Dialect, no
 
 export const hex = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
+
+const KEYS_AT_ONCE = 1000
+
+type Keys = RawBuilder<Uint8Array>
+
+/** Rows that a query finds for all keys (32 hex digits each), asked in slices. */
+export async function rowsOf<Row>(
+  { hashes }: Dialect,
+  keys: readonly string[],
+  find: (some: Keys) => Promise<Row[]>,
+): Promise<Row[]> {
+  const found: Row[][] = []
+  for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) {
+    found.push(await find(listed(hashes, keys.slice(start, start + KEYS_AT_ONCE))))
+  }
+  return found.flat()
+}

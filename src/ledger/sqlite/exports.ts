@@ -1,12 +1,22 @@
 /** Jobs, and the exports that their runs have read: profiles, chunks, batches, exceptions. */
 import type { Kysely } from 'kysely'
-import type { Chunks, Exports, Jobs, ProfileKey, Profiles } from '../ledger.ts'
+import type { Chunks, Exports, Jobs, Ledger, ProfileKey, Profiles } from '../ledger.ts'
 import type { ExportRecord, LedgerTables } from '../tables.ts'
 import { arrivalOf, ordersOf } from './arrival.ts'
 import type { Exclusive } from './exclusive.ts'
 import { isPerhapsSent } from './left-behind.ts'
 
-export const jobsOf = ({ db, write }: Exclusive): Jobs => ({
+export const readingsOf = (
+  turns: Exclusive,
+  place: string | undefined,
+): Pick<Ledger, 'jobs' | 'exports' | 'profiles' | 'chunks'> => ({
+  jobs: jobsOf(turns),
+  exports: exportsOf(turns),
+  profiles: profilesOf(turns),
+  chunks: chunksOf(turns, place),
+})
+
+const jobsOf = ({ db, write }: Exclusive): Jobs => ({
   id: (name, gateway) =>
     write(async (writer) => {
       await writer
@@ -28,7 +38,7 @@ export const jobsOf = ({ db, write }: Exclusive): Jobs => ({
   },
 })
 
-export const exportsOf = ({ db }: Exclusive): Exports => ({
+const exportsOf = ({ db }: Exclusive): Exports => ({
   ofRun: (runId) =>
     db
       .selectFrom('export')
@@ -90,7 +100,7 @@ export const exportsOf = ({ db }: Exclusive): Exports => ({
   orders: (jobId) => ordersOf(db, jobId),
 })
 
-export const profilesOf = ({ db }: Exclusive): Profiles => ({
+const profilesOf = ({ db }: Exclusive): Profiles => ({
   async latest(key, limit) {
     const rows = await finishedProfiles(db, key)
       .select(['profile.accepted', 'profile.content'])
@@ -117,7 +127,7 @@ export const profilesOf = ({ db }: Exclusive): Profiles => ({
 })
 
 /** @param place boot and PID namespace of this process (`ProcessTable.place`) */
-export const chunksOf = ({ db }: Exclusive, place: string | undefined): Chunks => ({
+const chunksOf = ({ db }: Exclusive, place: string | undefined): Chunks => ({
   ofExport: (exportRow) =>
     db.selectFrom('chunk').selectAll().where('export_row', '=', exportRow).orderBy('number').execute(),
   ofRun: (runId) =>

@@ -1,17 +1,21 @@
 /**
- * Leases on jobs: the right to run, with a fencing token that grows with each change of owner.
+ * Leases on jobs: the right to run, with a fencing token, greater after each change of owner.
  * Right of way: a backfill lets other runs go first. Only the order of runs depends on the right of way; the lease keeps two runs of a job apart.
  */
-
 import { type Kysely, sql } from 'kysely'
 import { WaybillError } from '../../model/errors.ts'
-import type { Claimed, ClaimRequest, Lease, Leases, RightOfWay } from '../ledger.ts'
+import type { Claimed, ClaimRequest, Lease, Leases, Ledger, RightOfWay } from '../ledger.ts'
 import { type LeaseRecord, type LedgerTables, processName } from '../tables.ts'
 import { jobName, noteAudit } from './audit.ts'
 import { type Dialect, leaseTime } from './dialect.ts'
 import type { Exclusive, Statements, Writer } from './exclusive.ts'
 
-export const leasesOf = ({ db, dialect, write }: Exclusive): Leases => ({
+export const leasesOf = (turns: Exclusive): Pick<Ledger, 'leases' | 'way'> => ({
+  leases: leases(turns),
+  way: rightOfWay(turns),
+})
+
+const leases = ({ db, dialect, write }: Exclusive): Leases => ({
   lastsMs: dialect.leaseMs,
   acquire: ({ jobId, runId, owner, now: asked, ttlMs, givesWay = false }, isDead) =>
     write(async (writer, statements) => {
@@ -39,7 +43,7 @@ export const leasesOf = ({ db, dialect, write }: Exclusive): Leases => ({
       await writer
         .deleteFrom('waiting')
         .where('job_id', '=', jobId)
-        // A process that was killed while waiting withdraws nothing.
+        // A process killed while waiting withdraws nothing.
         .where(({ or, eb }) => or([eb('owner', '=', owner), eb('expires_at', '<=', now)]))
         .execute()
       // The new owner begins to count anew: the time in between was no work.
@@ -51,7 +55,7 @@ export const leasesOf = ({ db, dialect, write }: Exclusive): Leases => ({
         .execute()
       return { ok: true, lease: { jobId, runId, token } }
     }),
-  // The token stays, so that the next owner's is greater.
+  // The token stays: the next owner needs a greater token.
   async release({ jobId, token }) {
     const own = db.updateTable('lease').where('job_id', '=', jobId).where('token', '=', token)
     await own.set({ expires_at: 0 }).execute()
@@ -83,15 +87,6 @@ const lastLease = (database: Kysely<LedgerTables>, jobId: number): Promise<Lease
 const isHeld = (lease: LeaseRecord, now: number, isDead: (owner: string) => boolean): boolean =>
   lease.expires_at > now && !isDead(lease.owner)
 
-/** Stores the run of a lease that is held. A lease may serve several runs in turn. */
-export async function nameRun(transaction: Writer, lease: Lease): Promise<void> {
-  await transaction
-    .updateTable('lease')
-    .set({ run_id: lease.runId, outage: null, stop_by: null })
-    .where('job_id', '=', lease.jobId)
-    .execute()
-}
-
 /** @throws WaybillError `lease-lost` if a different process holds the job now */
 export async function assertHeld(statements: Statements, { jobId, token, runId }: Lease): Promise<void> {
   const [holder] = await statements.all(
@@ -103,7 +98,7 @@ export async function assertHeld(statements: Statements, { jobId, token, runId }
   throw new WaybillError('lease-lost', `run ${runId} was taken over by ${by}`)
 }
 
-/** Claims accounts. A claim lasts as long as the lease of the job, and so needs no heartbeat, fence or end. */
+/** Claims accounts. A claim lasts as long as the lease of the job: no heartbeat, no fence, no end. */
 export async function claimAccounts(
   writer: Writer,
   statements: Statements,
@@ -115,7 +110,7 @@ export async function claimAccounts(
   const { hashes, hex } = statements.dialect
   const claim = async (): Promise<Set<string>> => {
     const claimed = await statements.all(
-      // In one order, so that two jobs never wait for each other.
+      // In a fixed order: two jobs never wait for each other.
       `insert into claim (gateway, account, job_id, token)
         select cast(? as text), hash, cast(? as bigint), cast(? as bigint) from (${hashes}) as asked where true order by hash
         on conflict (gateway, account) do update set token = excluded.token
@@ -221,7 +216,7 @@ export async function beginWork(writer: Writer, runId: string, at: number): Prom
 }
 
 /** Owners that wait for a job, and leases that keep a gateway busy. */
-export const rightOfWay = ({ db, dialect }: Exclusive): RightOfWay => ({
+const rightOfWay = ({ db, dialect }: Exclusive): RightOfWay => ({
   async ask({ jobId, owner, now: asked, ttlMs }) {
     const now = await leaseTime(db, dialect, asked)
     const expires_at = now + ttlMs

@@ -1,16 +1,12 @@
 /** Look-ups by hashed key, many at a time: records in doubt and people. */
-import type { RawBuilder } from 'kysely'
 import type { HeldDoubt, People, Slots } from '../ledger.ts'
 import type { AccountIdCipher } from '../sealed-ids.ts'
 import { confirmPeople } from './account-writes.ts'
 import { noteAudit } from './audit.ts'
 import type { DeliveredStore } from './delivered-store.ts'
-import { type Dialect, hex, listed } from './dialect.ts'
+import { hex, rowsOf } from './dialect.ts'
 import type { Exclusive } from './exclusive.ts'
 import { forgetPerson } from './pruning.ts'
-
-/** Keys in one query. */
-const KEYS_AT_ONCE = 1000
 
 export const slotsOf = (
   { db, dialect, readHot }: Exclusive,
@@ -192,18 +188,3 @@ const notesOnPeople = ({ db, dialect }: Exclusive): Pick<People, 'collected' | '
     return new Map(known.map((one) => [one.reference, one]))
   },
 })
-
-type Keys = RawBuilder<Uint8Array>
-
-/** Rows that a query finds for all keys (32 hex digits each), asked in slices. */
-export async function rowsOf<Row>(
-  { hashes }: Dialect,
-  keys: readonly string[],
-  find: (some: Keys) => Promise<Row[]>,
-): Promise<Row[]> {
-  const found: Row[][] = []
-  for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) {
-    found.push(await find(listed(hashes, keys.slice(start, start + KEYS_AT_ONCE))))
-  }
-  return found.flat()
-}

@@ -347,7 +347,6 @@ export async function forgetAccount(
   if (known?.account_id === accountId) await forgetPerson(writer, gateway, [reference], null)
 }
 
-/** Tables with account ids. */
 const WITH_ACCOUNT_IDS = ['account', 'care_team'] as const
 
 /**

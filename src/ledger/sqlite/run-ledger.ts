@@ -16,16 +16,23 @@ import { addTallies, noTallies, type Tallies } from '../run-writes.ts'
 import type { AccountIdCipher } from '../sealed-ids.ts'
 import { advanceBatch, advanceChunk, type BatchEvent, type BatchState } from '../states.ts'
 import type { ExportRecord } from '../tables.ts'
-import { saveAccounts, saveBirths, saveCareTeams, saveMedicalRequests, saveNames } from './account-writes.ts'
+import {
+  forgetListed,
+  saveAccounts,
+  saveBirths,
+  saveCareTeams,
+  saveListed,
+  saveMedicalRequests,
+  saveNames,
+} from './account-writes.ts'
 import { anchorOf } from './arrival.ts'
-import { forgetListed, saveListed } from './care-team-listing.ts'
 import type { DeliveredStore, Upkeep } from './delivered-store.ts'
 import { createExclusive, type LedgerDatabase, type Statements, type Writer } from './exclusive.ts'
 import { assertHeld, beginWork, claimAccounts, countWork, letGo, renewLease } from './leases.ts'
 import { hold, isPerhapsSent, noteResolution, releaseFormer, rule } from './left-behind.ts'
 import { forgetAccount } from './pruning.ts'
 import { noteKnown } from './reasons.ts'
-import { noteTaken } from './timetable.ts'
+import { noteTaken } from './schedule.ts'
 
 /**
  * Creates the `RunLedger` of a lease.

@@ -3,6 +3,7 @@ import { type RawBuilder, sql } from 'kysely'
 import {
   type Acknowledgements,
   type Lease,
+  type Ledger,
   noTallies,
   type Pause,
   type Pauses,
@@ -16,7 +17,7 @@ import { backfillText, RANGE_LENGTH } from '../run-writes.ts'
 import { advanceRun } from '../states.ts'
 import { jobName, noteAudit } from './audit.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
-import { assertHeld, nameRun } from './leases.ts'
+import { assertHeld } from './leases.ts'
 
 type Condition = RawBuilder<boolean>
 
@@ -25,7 +26,11 @@ export const runsOf = (
   turns: Exclusive,
   assertKey: (writer: Writer) => Promise<void>,
   begun: (lease: Lease, tallies?: Tallies) => RunLedger,
-): Runs => ({ ...beginnings(turns, assertKey, begun), ...knownRuns(turns), ...openRuns(turns) })
+): Pick<Ledger, 'runs' | 'acknowledgements' | 'pauses'> => ({
+  runs: { ...beginnings(turns, assertKey, begun), ...knownRuns(turns), ...openRuns(turns) },
+  acknowledgements: acknowledgementsOf(turns),
+  pauses: pausesOf(turns),
+})
 
 const beginnings = (
   { write }: Exclusive,
@@ -289,7 +294,7 @@ const hasReason = (code: string): Condition => sql`(run.reason = ${code}
   or exists (select 1 from export where export.run_id = run.id and export.state = 'failed' and export.reason = ${code})
   or ${left(sql`exception.state in ('rejected', 'in-doubt') and exception.code = ${code}`)})`
 
-export const acknowledgementsOf = ({ db, write }: Exclusive): Acknowledgements => ({
+const acknowledgementsOf = ({ db, write }: Exclusive): Acknowledgements => ({
   of: (runId) =>
     db
       .selectFrom('resolution')
@@ -337,7 +342,7 @@ export const acknowledgementsOf = ({ db, write }: Exclusive): Acknowledgements =
     }),
 })
 
-export const pausesOf = ({ db, write }: Exclusive): Pauses => ({
+const pausesOf = ({ db, write }: Exclusive): Pauses => ({
   of: (jobId, now) => activePause(db, jobId, now),
   begin: (jobId, { by, note, at, until }) =>
     write(async (writer) => {
@@ -373,3 +378,12 @@ const activePause = (db: Writer | Exclusive['db'], jobId: number, now: number): 
     .where('job_id', '=', jobId)
     .where(({ or, eb }) => or([eb('until', 'is', null), eb('until', '>', now)]))
     .executeTakeFirst()
+
+/** Stores the run of a held lease. A lease may serve several runs in turn. */
+async function nameRun(transaction: Writer, lease: Lease): Promise<void> {
+  await transaction
+    .updateTable('lease')
+    .set({ run_id: lease.runId, outage: null, stop_by: null })
+    .where('job_id', '=', lease.jobId)
+    .execute()
+}

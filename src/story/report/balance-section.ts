@@ -147,7 +147,6 @@ const recordTotal = ({ records }: FlowCounts): number =>
 const recordOutcomes = (counts: FlowCounts['records']['biometric']): number =>
   RECORD_OUTCOMES.reduce((total, outcome) => total + countOf(counts, outcome), 0)
 
-/** Outcomes of rows or records. */
 const becoming =
   (what: 'row' | 'record', column: number, scale: number) =>
   (outcome: Outcome, count: number, parts: readonly Branch[] = []): Branch => ({

@@ -46,8 +46,9 @@ export async function openPage(browser: Browser, file: string, width = 1280): Pr
   return { page, complaints }
 }
 
-/** The whole page. The window is made as high as that and drawn first: the browser may fail where it has to draw more than it shows. */
+/** The whole page, for `npm run pictures` alone. The window is made as high as that and drawn first: the browser may fail where it has to draw more than it shows. */
 export async function photograph(page: Page, name: string): Promise<void> {
+  if (process.env['WAYBILL_LOOKS'] !== 'all') return
   const { width = 1280 } = page.viewportSize() ?? {}
   const height = z.number().parse(await page.evaluate('document.documentElement.scrollHeight'))
   await page.setViewportSize({ width, height })

@@ -78,7 +78,6 @@ export function draftSample(
   return ofJson(best.draft, best.sample)
 }
 
-/** Shape of most rows. */
 function shapeOf(
   rows: readonly JsonValue[],
   shapes: readonly JsonShape[],
@@ -228,9 +227,8 @@ const outermost = (lists: readonly Place[]): Place[] =>
   lists.filter(({ trail }) => !lists.some((one) => one.trail !== trail && isWithin(trail, one.trail)))
 
 /**
- * JSON of unknown shape as a table by paths: the place of rows, and the list of measurements within. Includes XML as JSON: attributes and
- * texts are members (`@unit`, `#text`; `$.unit`, `_`), and a single element stands for a list, or every element is a list.
- * Possible rows of documents: the elements of their longest list; otherwise each object around the list, innermost first, which may be a
+ * JSON of unknown shape as a table by paths. Includes XML as JSON: attributes and texts are members (`@unit`, `#text`; `$.unit`, `_`), and a
+ * single element stands for a list, or every element is a list. Possible rows of documents: the elements of their longest list; otherwise each object around the list, innermost first, which may be a
  * list in another file.
  * @param documents of JSON files, one per file
  */

@@ -76,7 +76,6 @@ export interface Levels {
   readonly each: Readonly<Record<string, string>>
   /** Deepest level around a trail, or the document. */
   baseOf(trail: Trail): { readonly name: string; readonly length: number }
-  /** Path to a trail, from its base. */
   pathOf(trail: Trail): string
 }
 

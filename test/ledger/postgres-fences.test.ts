@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { poolOf } from '../../src/ledger/postgres/database.ts'
@@ -131,7 +130,7 @@ test('a connection that the server ends between two statements fails with the ne
   onTestFinished(() => pool.end())
   const client = await pool.connect()
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
-  const ended = once(client, 'end')
+  const ended = new Promise<void>((resolve) => client.once('end', () => resolve()))
   await asAdmin(url, `select pg_terminate_backend(${rows[0]?.pid})`)
   await ended
   await expect(client.query('select 1')).rejects.toThrow()

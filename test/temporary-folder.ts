@@ -6,6 +6,7 @@ import { onTestFinished } from 'vitest'
 /** A folder of its own, gone after the test with all that is in it. */
 export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'waybill-test-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  // A process that ends may still write.
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 20 }))
   return folder
 }

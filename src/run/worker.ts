@@ -7,7 +7,7 @@ import type { Chunk, ChunkRow } from './chunks.ts'
 import { withTakenBack } from './taken-back.ts'
 
 /** Facts of the export that the work on a chunk needs. */
-export type ChunkAround = Omit<ChunkToLoad, 'chunk' | 'entries' | 'withdrawn' | 'shared' | 'listed'> & {
+type ChunkAround = Omit<ChunkToLoad, 'chunk' | 'entries' | 'withdrawn' | 'shared' | 'listed'> & {
   /** True if the export lists all care teams of a person. */
   readonly listsTeams: boolean
 }

@@ -24,7 +24,7 @@ import { isNothingExplained, isNothingFound } from './scheduled-jobs.ts'
 import { createTeller, type Teller } from './teller.ts'
 
 /** Observers of the runs. */
-export interface WatchedFires {
+interface WatchedFires {
   /** Makes the listener of a run. */
   readonly reporter: () => RunListener
   readonly teller: Teller

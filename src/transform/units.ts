@@ -77,7 +77,7 @@ let loaded: ReturnType<typeof loadUcum> | undefined
 const ucum = (): ReturnType<typeof loadUcum> => (loaded ??= loadUcum())
 
 /** A unit in terms of another one: `value * slope + offset`. */
-export type Factor = readonly [slope: number, offset: number]
+type Factor = readonly [slope: number, offset: number]
 
 /** Units worked out at build time: the library of UCUM is loaded only for others. */
 export interface WorkedUnits {

@@ -45,6 +45,13 @@ describe('what a settled chunk owes of a provider', () => {
 
   it.each([
     ['all but the new entry', [NEW], [old()], [], [{ ...owed, isSeen: true }]],
+    [
+      'nothing as missing, though it was missing at a later date',
+      [NEW],
+      [old()],
+      [{ ...owed, by: [], until: until + 1 }],
+      [{ ...owed, isSeen: true }],
+    ],
     ['it by the id of the answer, too', [{ ...NEW, id: 'new' }], [], [], [{ ...owed, by: [[id, 'new']] }]],
     ['it by the id of the list', [NEW], [shown, old()], [], [{ ...owed, by: [[id, 'new']], isSeen: true }]],
     [
@@ -131,6 +138,8 @@ describe('a list', () => {
     expect(learnCareTeam(unread, { what: 'listed', listed: 'unreadable', shownUntil: 3 }).listed).toBe(
       'unreadable',
     )
+    const readable = learnCareTeam(once, { what: 'listed', listed: [], shownUntil: 9 })
+    expect(readable).toMatchObject({ looks: 1, shownUntil: 9, listed: [] })
     expect(learnCareTeam(twice, { what: 'settled', wanted: [], changed: 'add' }).looks).toBe(0)
   })
 })

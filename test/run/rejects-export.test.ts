@@ -148,12 +148,13 @@ test.each([
   expect(await readAll(file)).toMatchObject([{ row: 7, line: 8, cells: ['ä', 'b, c; d', 'e'] }])
 })
 
-test.each<[string, (text: string) => string, BufferEncoding, RegExp, RegExp]>([
-  ['another encoding', (text) => text, 'latin1', /line is not UTF-8/, /CSV UTF-8/],
+test.each<[string, (text: string) => string, BufferEncoding, number, RegExp, RegExp]>([
+  ['another encoding', (text) => text, 'latin1', 2, /line is not UTF-8/, /CSV UTF-8/],
   [
     'another encoding, in the header as well',
     (text) => text.replace(/^[^,]+/, 'Größe').replaceAll(',', ';'),
     'latin1',
+    1,
     /line is not UTF-8/,
     /CSV UTF-8/,
   ],
@@ -161,28 +162,30 @@ test.each<[string, (text: string) => string, BufferEncoding, RegExp, RegExp]>([
     'columns in another order',
     (text) => text.replaceAll(',_raw', ''),
     'utf8',
+    1,
     /last columns/,
     /Restore these columns/,
   ],
-  ['a quote that nothing closes', (text) => text.replace('ä', '"ä'), 'utf8', /quote/, /Correct the line/],
+  ['a quote that nothing closes', (text) => text.replace('ä', '"ä'), 'utf8', 2, /quote/, /Correct the line/],
   [
     'an id that became a number',
     (text) => text.replace(ORIGIN.exportId, '1.23E+14'),
     'utf8',
+    2,
     /_exportId/,
     /text/,
   ],
 ])(
   'with %s it is refused, with the line and what to do',
-  async (_what, change, encoding, message, remedy) => {
+  async (_what, change, encoding, line, message, remedy) => {
     const file = join(await temporaryFolder(), 'rejects.csv')
-    const line = `ä,b,c,x.csv,${ORIGIN.exportId},7,8,,transform,code,reason,\n`
-    await writeFile(file, Buffer.from(change(rejectsHeader(COLUMNS) + line), encoding))
+    const text = `ä,b,c,x.csv,${ORIGIN.exportId},7,8,,transform,code,reason,\n`
+    await writeFile(file, Buffer.from(change(rejectsHeader(COLUMNS) + text), encoding))
     await expect(rejectsOrigin(file)).rejects.toMatchObject({
       code: 'export-unreadable',
       message: expect.stringMatching(message),
       remedy: expect.stringMatching(remedy),
-      place: { file },
+      place: { file, line },
     })
   },
 )

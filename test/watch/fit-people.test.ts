@@ -109,6 +109,15 @@ it.each<[finding: string, odd: readonly Row[], well: readonly (readonly Row[])[]
   for (const given of well) expect(of(given)).toEqual([])
 })
 
+it.each([
+  [20, true],
+  [19, false],
+])('of %i people whose birth is known, a third who were newborn are told: %s', (known, isTold) => {
+  const given = [...newborn(7, known), ...rows(30, () => ({ zip: '' }))]
+  const found = factsOf(given.map((row) => ({ hb: '14', ...row }))).suspicions.map((one) => one.finding)
+  expect(found.includes('born-when-observed')).toBe(isTold)
+})
+
 it('people are counted by name, by date of birth and by sex', () => {
   const given = [
     ...rows(3, (at) => ({ person: 'a', last: 'X', first: `F${at % 2}`, sex: 'MALE' })),

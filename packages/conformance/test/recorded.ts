@@ -80,13 +80,19 @@ async function passes({ one, names, tokens }: Recorded, answers: readonly Answer
 
 const STATUSES = [200, 201, 202, 204, 205, 400, 401, 403, 404, 409, 422, 499, 500]
 
-/** Paths to the leaves of an answer; of a list, to those of its first and its last item. */
+/** The length of a list, as a leaf. */
+const LENGTH = '#'
+
+/** Paths to the leaves of an answer; of a list, its length, and the leaves of its first and its last item. */
 function leavesOf(value: unknown, path: readonly string[] = []): (readonly string[])[] {
   if (typeof value !== 'object' || value === null) return path.length === 0 ? [] : [path]
   const keys = Object.keys(value)
   const shown = Array.isArray(value) && keys.length > 2 ? [keys.at(0), keys.at(-1)] : keys
   if (shown.length === 0) return path.length === 0 ? [] : [path]
-  return shown.flatMap((key) => (key === undefined ? [] : leavesOf(Reflect.get(value, key), [...path, key])))
+  const leaves = shown.flatMap((key) =>
+    key === undefined ? [] : leavesOf(Reflect.get(value, key), [...path, key]),
+  )
+  return Array.isArray(value) ? [[...path, LENGTH], ...leaves] : leaves
 }
 
 /** The value with another leaf, or without it. */
@@ -96,6 +102,7 @@ function without(
   other?: (leaf: unknown) => unknown,
 ): unknown {
   if (Array.isArray(value)) {
+    if (key === LENGTH) return other === undefined ? value.slice(0, -1) : [...value, ...value.slice(-1)]
     const at = Number(key)
     if (rest.length === 0 && other === undefined) return value.toSpliced(at, 1)
     return value.with(at, rest.length === 0 ? other?.(value[at]) : without(value[at], rest, other))

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { corpusPath } from '../../../test/corpus/corpus-file.ts'
 import { NEEDS_CORPUS } from '../../../test/needed.ts'
 import { load, ORIGIN } from '../../../test/transform/mapping-under-test.ts'
-import { type PreviewedRow, previewPage, previewRow, previewText } from '../src/preview.ts'
+import { type PreviewedRow, previewPage, previewRow, previewText, rowHtml } from '../src/preview.ts'
 
 const MAPPING = `
 mapping: tried
@@ -123,4 +123,22 @@ describe('the big list of naughty strings', NEEDS_CORPUS, () => {
       expect(tags.difference(TAGS), cell).toEqual(new Set())
     }
   })
+})
+
+test('beside an earlier form of itself, a row marks what is new and what is gone', () => {
+  const before = preview('P-1', '118', '5.1', '', '', '', '')
+  const now = preview('P-1', '119', '5.1', '', '', '', '')
+  const marks = { reads: () => [], line: () => undefined, before }
+  const lines = rowHtml(now, marks)
+    .split('\n')
+    .flatMap(
+      (line) =>
+        /<tr( class="\w+")?[^>]*><th scope="row">(.*?)<\/th><td>(.*?)<\/td>/.exec(line)?.slice(1) ?? [],
+    )
+  expect(lines).toEqual([
+    ...[' class="new"', 'systolic-bp', '119 mm[Hg]'],
+    ...[undefined, 'hba1c', '5.1 %'],
+    ...[' class="gone"', 'systolic-bp', '118 mm[Hg]'],
+  ])
+  expect(rowHtml(now)).not.toMatch(/class="(new|gone)"/)
 })

@@ -85,6 +85,11 @@ const RARE: Readonly<Record<string, readonly string[]>> = {
     '2,Ben,Reed,1981-02-03,M,04885,1245319599,Dr. B',
   ],
   'nobody.csv': ['a,b,,a', '1,2,3,4', '5,6,7,8'],
+  'states.csv': [
+    'pid,drawn,code,value,unit,state',
+    '1,2026-03-02,4548-4,5.1,%,final',
+    '2,2026-03-03,4548-4,5.5,%,final',
+  ],
   'header.csv': ['id,date,hdl'],
   'epoch.csv': ['id,timestamp,pulse', '1,1772436600000,61', '2,1772523000000,62'],
 }
@@ -116,6 +121,11 @@ const RARE_JSON: Readonly<Record<string, string>> = {
       labs: [{ code: 'HDL', result: '61', units: 'mg/dL', ref: { low: 40 } }],
     },
   ),
+  'single.ndjson': documents({
+    id: 'a',
+    day: '2026-03-02',
+    obs: [{ nr: 7, loinc: '4548-4', value: 5.1, unit: '%' }],
+  }),
   'flat.json': JSON.stringify({
     export: {
       rows: [

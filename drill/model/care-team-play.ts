@@ -5,7 +5,8 @@
  * 1. The gateway never gets an entry that it has from here.
  * 2. A replaced entry goes only while the gateway has a newer one of its provider, or one as new; of a missing provider only entries of ours go.
  * 3. A mark is taken away only by a job whose chunk says so, or that owes it.
- * 4. In the end the gateway has what the newest words say, and nothing is owed, or a run has said why not (each excuse is counted).
+ * 4. An owed deletion needs no export: once nothing fails, the end of a run carries it out.
+ * 5. In the end the gateway has what the newest words say, and nothing is owed, or a run has said why not (each excuse is counted).
  */
 import { GatewayError } from '../../src/gateway/gateway-error.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
@@ -276,15 +277,17 @@ class TeamWorld {
     outcomes: Outcomes,
     entries: readonly Entry[],
   ): Promise<void> {
-    const selected = await teams.select(outcomes.without(entries), outcomes)
+    const own = twinsIn(entries)
+    const open = outcomes.without(entries).filter((entry) => !own.has(entry))
+    const selected = await teams.select(open, outcomes)
     outcomes.note(selected.outcomes)
     outcomes.note(selected.doubtful.map(inDoubt))
-    const twins = new Map(selected.twins.map(({ entry, first }) => [entry, first]))
+    const twins = new Map([...selected.twins.map(({ entry, first }) => [entry, first] as const), ...own])
     for (const entry of outcomes.without(entries))
       if (!twins.has(entry)) outcomes.note([await this.create(context, job, entry)])
     for (const [entry, first] of twins) {
       const fate = outcomes.of(first)
-      if (fate !== undefined) outcomes.note([shareFate(entry, fate)])
+      if (fate !== undefined && outcomes.of(entry) === undefined) outcomes.note([shareFate(entry, fate)])
     }
   }
 
@@ -450,6 +453,8 @@ class TeamWorld {
   /** Nothing fails any more; all that lies there is read, and looked for. */
   async end(): Promise<void> {
     this.faultAt = Number.POSITIVE_INFINITY
+    for (const job of this.jobs) await this.attempt(job, async () => {})
+    this.judgeDebts()
     this.isLooking = true
     for (let left = 3; left > 0; left--)
       for (const job of this.jobs) {
@@ -459,6 +464,16 @@ class TeamWorld {
     this.judge()
   }
 
+  private judgeDebts(): void {
+    for (const { npi, deletions, accountId } of this.ledger.all()) {
+      const owed = deletions.at(-1)
+      // Without ids of ours, and for a record in doubt, nobody can tell which entry stands.
+      if (owed === undefined || owed.inDoubt.length > 0 || accountId === null || !this.history.keepsIds)
+        continue
+      throw new TeamViolation(`law 4: a deletion waits for an export: ${npi} ${JSON.stringify(deletions)}`)
+    }
+  }
+
   private judge(): void {
     for (const { npi, mark, deletions } of this.ledger.all()) {
       if (mark !== 'to-set' && mark !== 'to-unset' && deletions.length === 0) continue
@@ -466,7 +481,7 @@ class TeamWorld {
         this.count(
           'end: a lost answer was taken for an equal entry of somebody else, and the gateway keeps no ids',
         )
-      else throw new TeamViolation(`law 4: owed in the end: ${mark} ${JSON.stringify(deletions)}`)
+      else throw new TeamViolation(`law 5: owed in the end: ${mark} ${JSON.stringify(deletions)}`)
     }
     for (const npi of NPIS) this.judgeProvider(npi)
     this.judgeMark()
@@ -520,7 +535,7 @@ class TeamWorld {
       }
       const ours = has.filter((one) => one.ours !== undefined)
       if (ours.length > 0)
-        throw new TeamViolation(`law 4: ${npi} is missing, and stands: ${JSON.stringify(ours)}`)
+        throw new TeamViolation(`law 5: ${npi} is missing, and stands: ${JSON.stringify(ours)}`)
       this.count('end: a missing provider is gone')
       return
     }
@@ -542,7 +557,7 @@ class TeamWorld {
       this.count('end: somebody else has entered a newer one')
       return
     }
-    throw new TeamViolation(`law 4: ${npi} has ${[...names]}, the newest word is ${newestName}`)
+    throw new TeamViolation(`law 5: ${npi} has ${[...names]}, the newest word is ${newestName}`)
   }
 
   private judgeMark(): void {
@@ -580,9 +595,18 @@ class TeamWorld {
       this.count('end: a word on the mark came behind newer ones')
       return
     }
-    throw new TeamViolation(`law 4: the mark is at ${has}, the newest word says ${bearer}`)
+    throw new TeamViolation(`law 5: the mark is at ${has}, the newest word says ${bearer}`)
   }
 }
+
+/** Rows that repeat another one: of equal rows, the last is sent. */
+const twinsIn = (entries: readonly Entry[]): Map<Entry, Entry> =>
+  new Map(
+    entries.flatMap((entry) => {
+      const last = entries.findLast((one) => one.rowKey === entry.rowKey && one.content === entry.content)
+      return last === undefined || last === entry ? [] : [[entry, last] as const]
+    }),
+  )
 
 const isStored = (outcome: EntryOutcome | undefined): boolean =>
   outcome?.outcome === 'accepted' || (outcome?.outcome === 'unchanged' && outcome.found === true)

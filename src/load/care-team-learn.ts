@@ -1,6 +1,5 @@
 /** Event that changes the slot of an account's care team: events are the only way to change a slot. Pure. */
 import { type CareTeamMark, type KnownCareTeam, type OwedDeletion, UNDATED } from '../ledger/ledger.ts'
-import type { Entry } from '../model/entry.ts'
 import type { MarkStep } from './care-team-decide.ts'
 import {
   type CareTeam,
@@ -121,15 +120,9 @@ function owedFor(
   const older = has.filter(
     (one) => one.isListed && !standing.includes(one) && (one.observedAt ?? Infinity) <= until,
   )
-  const by = kept.map(({ entry }, at) => idsOf(entry, standing[at]))
+  const by = kept.map(({ entry }, at) => [entry.transactionId, ...[standing[at]?.id ?? []].flat()])
   const doubtful = kept.filter(({ status }, at) => status === 'doubtful' && standing[at]?.isListed !== true)
   return { by, until, isSeen: older.length > 0, inDoubt: doubtful.map(({ entry }) => entry.content) }
-}
-
-/** Ids that the entry may have in the list: an equal row of the export may be the one that was sent. */
-const idsOf = ({ transactionId }: Entry, standing: HadCareTeam | undefined): string[] => {
-  const ids = [transactionId, standing?.id, standing?.ours]
-  return [...new Set(ids.filter((id) => id !== undefined))]
 }
 
 /** Form of an entry at the gateway: by our id, else the one with the mark, else the newest of equal fields. */

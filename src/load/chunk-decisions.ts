@@ -128,17 +128,23 @@ export class ChunkDecisions {
     for (const entry of open) this.end(entry, this.stepOf(entry))
   }
 
-  /** @returns records that repeat an earlier record of their row key, each with the first record, which decides the outcome */
+  /**
+   * @returns records that repeat another record of their row key, each with the one that is sent: the first, of care-team entries the last, since the
+   * later of two words counts
+   */
   twins(entries: readonly Entry[]): ReadonlyMap<Entry, Entry> {
-    const first = new Map<string, Entry>()
+    const sent = new Map<string, Entry>()
     const twins = new Map<Entry, Entry>()
-    for (const entry of this.open(entries)) {
-      if (this.slots.usualOf(entry) !== undefined) continue
+    const note = (entry: Entry): void => {
+      if (this.slots.usualOf(entry) !== undefined) return
       const key = `${entry.rowKey} ${entry.content}`
-      const before = first.get(key)
-      if (before === undefined) first.set(key, entry)
-      else twins.set(entry, before)
+      const other = sent.get(key)
+      if (other === undefined) sent.set(key, entry)
+      else twins.set(entry, other)
     }
+    const open = this.open(entries)
+    for (const entry of open) if (entry.kind !== 'careTeam') note(entry)
+    for (const entry of open.toReversed()) if (entry.kind === 'careTeam') note(entry)
     return twins
   }
 

@@ -82,8 +82,9 @@ test('two workers send no more at once than one may, and what one is asked to wa
   for (const one of asked) expect(await one).toMatchObject({ code: 0 })
   expect((await clinic.stored()).length).toBe(156)
   const { most, posts, refusedAt } = gateway.seen
-  // The ceiling is used, and held.
-  expect(most).toBe(CEILING)
+  // Both send at once, and together no more than one may.
+  expect(most).toBeGreaterThan(1)
+  expect(most).toBeLessThanOrEqual(CEILING)
   const waits = posts.filter(
     (at) => at > refusedAt + HEARD_WITHIN_MS && at < refusedAt + RETRY_AFTER_S * 1_000,
   )

@@ -13,8 +13,6 @@ import { IDENTITY, OBSERVED_AT } from './made-up-entries.ts'
 
 const entry = made({ name: 'New Practice' })
 const NEW = wants(entry, 'created')
-/** The same entry in the row before. */
-const TWIN = made({ name: 'New Practice', row: 0 })
 const shown = had({ id: 'new', name: 'New Practice' })
 const old = (fields: Parameters<typeof had>[0] = {}) =>
   had({ id: 'old', observedAt: before, listedAt: before, ...fields })
@@ -54,13 +52,6 @@ describe('what a settled chunk owes of a provider', () => {
     ],
     ['it by the id of the answer, too', [{ ...NEW, id: 'new' }], [], [], [{ ...owed, by: [[id, 'new']] }]],
     ['it by the id of the list', [NEW], [shown, old()], [], [{ ...owed, by: [[id, 'new']], isSeen: true }]],
-    [
-      'it by the id of the equal row that was sent, and whose answer was lost',
-      [wants(TWIN, 'created'), NEW],
-      [old()],
-      [],
-      [{ ...owed, by: [[id, TWIN.transactionId]], isSeen: true }],
-    ],
     [
       'the entry of our id before another of equal fields',
       [NEW],

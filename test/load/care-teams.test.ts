@@ -84,7 +84,8 @@ describe('what the account has', () => {
     async (changed) => {
       const loading = await startLoading({ changed })
       const { outcomes } = await loading.load([made({ row: 1 }), made({ row: 2 })])
-      expect(outcomes.map(({ outcome }) => outcome)).toEqual(['accepted', 'unchanged'])
+      // The later word counts, and is the one that is sent.
+      expect(outcomes.map(({ outcome }) => outcome)).toEqual(['unchanged', 'accepted'])
       expect(await loading.stored('careTeam')).toHaveLength(1)
     },
   )
@@ -455,6 +456,19 @@ describe('the mark', () => {
 
 describe('two entries of one provider', () => {
   const named = (name: string, day: number, row = day): Entry => made({ name, day, row })
+
+  it('of one row key, the first again behind the second: the last row stands', async () => {
+    const loading = await startLoading({ changed: 'replace' })
+    const say = (name: string, row: number) => made({ name, row, key: 'one visit' })
+    await loading.settle(await loading.load([say('Second Street', 1)]))
+    const rows = [say('First Street', 1), say('Second Street', 2), say('First Street', 3)]
+    const { outcomes } = await loading.load(rows, false, 2, 2)
+    expect(await listOf(loading, 'person-1')).toMatchObject([{ name: 'First Street' }])
+    expect((await loading.stored('careTeam')).map((one) => JSON.stringify(one))).toEqual([
+      expect.stringContaining(rows[2]?.transactionId ?? ''),
+    ])
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['unchanged', 'unchanged', 'accepted'])
+  })
 
   it('leave the newest alone where the job replaces, though it was there before', async () => {
     const loading = await startLoading({ changed: 'replace' })

@@ -279,7 +279,9 @@ export function shareFate(entry: Entry, fate: EntryOutcome): EntryOutcome {
   if (fate.outcome === 'accepted') return { entry, outcome: 'unchanged', found: true, ...isOthers }
   if (fate.outcome !== 'unchanged') return { ...fate, entry, batchId: null }
   const { readBack, ...rest } = fate
-  return { ...rest, entry, ...('isOthers' in isOthers ? isOthers : readBack === true ? { readBack } : {}) }
+  // One receipt for both, by the id that the gateway has.
+  const stored = { readBack: true as const, storedAs: fate.storedAs ?? fate.entry.transactionId }
+  return { ...rest, entry, ...('isOthers' in isOthers ? isOthers : readBack === true ? stored : {}) }
 }
 
 const HELD = 'the record has been in doubt since an earlier run, and is not sent until the doubt is settled'

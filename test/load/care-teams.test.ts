@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { CareTeamReturned } from '../../src/gateway/contract/health-profile.ts'
 import { settleOwed } from '../../src/load/care-team-owed.ts'
+import { shareFate } from '../../src/load/chunk-decisions.ts'
 import type { Entry } from '../../src/model/entry.ts'
+import { receiptsOf } from '../../src/run/receipts.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { CARE_TEAMS, failureOf, type LoadingOptions, startLoading, tally } from './loading.ts'
 import { careTeam, DAY_MS, entryOf, IDENTITY, type Made, OBSERVED_AT } from './made-up-entries.ts'
@@ -452,6 +454,15 @@ describe('the mark', () => {
     await loading.load([made({ npi: '1003000126', name: 'Other Practice', day: 1 })], false, 2)
     expect(await loading.marked()).toEqual(['Test Practice'])
   })
+})
+
+it('a twin of a record that was read back has one receipt with it, by the id that the gateway has', () => {
+  const [first, last] = [made({ row: 1 }), made({ row: 2 })]
+  const readBack = { entry: last, outcome: 'unchanged', found: true, readBack: true } as const
+  const twin = shareFate(first, readBack)
+  expect(receiptsOf([twin, readBack], new Map())).toMatchObject([{ transactionId: last.transactionId }])
+  const storedAs = { ...readBack, storedAs: 'of another export' }
+  expect(shareFate(first, storedAs)).toMatchObject({ storedAs: 'of another export' })
 })
 
 describe('two entries of one provider', () => {

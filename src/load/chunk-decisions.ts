@@ -129,7 +129,7 @@ export class ChunkDecisions {
   }
 
   /**
-   * @returns records that repeat another record of their row key, each with the one that is sent: the first, of care-team entries the last, since the
+   * @returns records that repeat another record of their row key, each with the record to send: the first; for care-team entries the last, since the
    * later of two words counts
    */
   twins(entries: readonly Entry[]): ReadonlyMap<Entry, Entry> {

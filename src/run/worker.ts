@@ -6,7 +6,7 @@ import { type Counts, countChunk } from '../model/balance.ts'
 import type { Chunk, ChunkRow } from './chunks.ts'
 import { withTakenBack } from './taken-back.ts'
 
-/** Facts of the export that the work on a chunk needs. */
+/** Facts of the export for the work on a chunk. */
 type ChunkAround = Omit<ChunkToLoad, 'chunk' | 'entries' | 'withdrawn' | 'shared' | 'listed'> & {
   /** True if the export lists all care teams of a person. */
   readonly listsTeams: boolean
@@ -17,24 +17,24 @@ export interface WorkedChunk extends LoadedChunk {
   /** Rows as the work left them. */
   readonly rows: readonly ChunkRow[]
   readonly counts: Counts
-  /** Writes what was collected, right before the ledger settles the chunk. */
+  /** Writes the collected answers, right before the ledger settles the chunk. */
   readonly settle?: () => Promise<ChunkSettlement['collected']>
 }
 
 export interface Worker {
   /** Rows of a chunk at most; undefined where the number of records ends a chunk. */
   readonly chunkRows: number | undefined
-  /** True where rows that were delivered before need no records. */
+  /** True where rows delivered before need no records. */
   readonly recognises: boolean
   /** @throws WaybillError where the run must stop */
   work(chunk: Chunk, around: ChunkAround): Promise<WorkedChunk>
-  /** Counts of a chunk that was not worked. */
+  /** Counts of a chunk without outcomes. */
   pending(chunk: Chunk): Counts
-  /** Does what is left once all exports are through. @param isRead true if any export was readable */
+  /** Ends the work after the last export. @param isRead true if any export was readable */
   finish(isRead: boolean): Promise<void>
 }
 
-/** Worker that sends the records of a chunk, and in the end what care teams owe. */
+/** Sends the records of each chunk, and carries out owed marks and deletions of care teams in the end. */
 export function createLoader(load: LoadContext): Worker {
   return {
     chunkRows: undefined,

@@ -1,5 +1,5 @@
 /**
- * Runs on several machines over one ledger in PostgreSQL: a worker takes tickets, and carries each out by the road of the command that sent it.
+ * Runs on several machines over one ledger in PostgreSQL: a worker takes tickets, and carries out each request by the function of its command.
  */
 import { readJob } from '../definitions/definition-files.ts'
 import { gatewayNameOf } from '../definitions/jobs.ts'
@@ -23,7 +23,7 @@ import { assertShared, refusalOf } from './ask-workers.ts'
 import type { BeginWatch } from './begin.ts'
 import { beginFireOfTicket } from './fire-run.ts'
 
-/** Half the silence after which a ticket goes to another worker. */
+/** Half of the silence allowed to a worker. */
 const BEAT_EVERY_MS = 5_000
 /** Interval at which a free worker asks for a ticket. */
 const ASK_EVERY_MS = 500
@@ -47,7 +47,7 @@ export async function keepWorking(
   assertShared(application)
   // Refuses another key than that of the ledger.
   await knownIdentity(application)
-  // Tickets are sent by others: a worker does what it takes.
+  // A worker sends no tickets.
   const worker = { ...application, settings: { ...application.settings, runBy: 'this-process' } } as const
   const tickets = await application.openTickets({ supervises: true })
   const pause = () => sleep(ASK_EVERY_MS, interrupt).catch(() => {})
@@ -154,7 +154,7 @@ function beginRequested(
 /**
  * Finds out how far the earlier tries have come. Waits for the end of a dead worker's lease; a job that somebody else runs is refused afterwards,
  * as ever.
- * @returns the end of the run, if only the ticket lacked it
+ * @returns the end of the run, if the ticket alone lacks an end
  */
 async function begunBefore(
   application: Application,

@@ -10,6 +10,7 @@ import { present } from '../system/shown-text.ts'
 import { type Application, withKnownLedger } from './application.ts'
 import type { BeginWatch } from './begin.ts'
 import type { RunOptions } from './run-job.ts'
+import { assertSharedHome } from './shared-home.ts'
 import { identityToSend } from './which-installation.ts'
 
 /** First wait between two looks; each doubles the one before, up to `LOOK_EVERY_MS`. */
@@ -33,6 +34,13 @@ export function assertShared({ settings }: Pick<Application, 'settings'>): void 
   })
 }
 
+/** Opens the queue, on a machine that has the shared home. @throws WaybillError `home-differs`, `ledger-unusable` */
+export async function openSharedTickets(application: Application): Promise<Tickets> {
+  assertShared(application)
+  await withKnownLedger(application, (ledger) => assertSharedHome(application, ledger))
+  return application.openTickets({ supervises: false })
+}
+
 interface Asked {
   readonly job: Job
   /** From `chooseGateway`. */
@@ -53,6 +61,7 @@ export async function askWorkers(application: Application, watch: BeginWatch, as
     return await withKnownLedger(application, async (ledger) => {
       // Makes the key of a new installation, and refuses another key than that of the ledger.
       await identityToSend(application, ledger, {})
+      await assertSharedHome(application, ledger)
       const jobId = await ledger.jobs.id(name, asked.gateway)
       const ticket = await tickets.send(keyOf(name, asked.gateway), asked.request)
       if (ticket === undefined) throw heldByTicket(name)

@@ -22,6 +22,7 @@ import { type Application, knownIdentity, withKnownLedger } from './application.
 import { assertShared, refusalOf } from './ask-workers.ts'
 import type { BeginWatch } from './begin.ts'
 import { beginFireOfTicket } from './fire-run.ts'
+import { assertSharedHome } from './shared-home.ts'
 
 /** Half of the silence allowed to a worker. */
 const BEAT_EVERY_MS = 5_000
@@ -47,6 +48,7 @@ export async function keepWorking(
   assertShared(application)
   // Refuses another key than that of the ledger.
   await knownIdentity(application)
+  const hasHome = await withKnownLedger(application, (ledger) => assertSharedHome(application, ledger))
   // A worker sends no tickets.
   const worker = { ...application, settings: { ...application.settings, runBy: 'this-process' } } as const
   const tickets = await application.openTickets({ supervises: true })
@@ -54,6 +56,7 @@ export async function keepWorking(
   let isAway = false
   const takeOne = async (lane: Lane): Promise<Ticket | undefined> => {
     try {
+      if (!hasHome()) throw new WaybillError('home-differs', 'the shared home is not mounted')
       const ticket = await tickets.take(lane)
       if (isAway) logger.info('tickets can be taken again')
       isAway = false

@@ -53,7 +53,18 @@ interface Asked {
  * @param watch its `onLook` receives the progress each second; undefined while no worker has begun
  * @throws WaybillError as the run does; `job-held` if the job has a ticket already; `interrupted`: a run that has begun continues
  */
-export async function askWorkers(application: Application, watch: BeginWatch, asked: Asked): Promise<JobEnd> {
+export const askWorkers = async (
+  application: Application,
+  watch: BeginWatch,
+  asked: Asked,
+): Promise<JobEnd> => (await askForReport(application, watch, asked)).end
+
+/** As `askWorkers`. @returns also the findings of a reconciliation */
+export async function askForReport(
+  application: Application,
+  watch: Pick<BeginWatch, 'onEnd' | 'onLook'>,
+  asked: Asked,
+): Promise<{ readonly end: JobEnd; readonly report: unknown }> {
   assertShared(application)
   const name = asked.job.definition.job
   const tickets = await application.openTickets({ supervises: false })
@@ -70,7 +81,7 @@ export async function askWorkers(application: Application, watch: BeginWatch, as
       const ended = await awaitEnd(application, tickets, ticket, { name, onLook })
       const end = await endOf(application, ledger, name, ended)
       watch.onEnd?.(end)
-      return end
+      return { end, report: ended.report }
     })
   } finally {
     await tickets.close()

@@ -24,6 +24,7 @@ import { allDone } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import type { ChunkRow } from './chunks.ts'
 import { Collection, type Destination, openCollection, writeBodies } from './collection-files.ts'
+import type { GoneArticles } from './listed-ids.ts'
 import type { Worker } from './worker.ts'
 
 /** Texts of the answers about the people of a chunk. */
@@ -49,8 +50,8 @@ interface CollectingParts {
   readonly now: () => number
   /** JSON: collection of an earlier process of the run. */
   readonly before: string | null
-  /** Articles no longer listed, a line of NDJSON each, for a job that collects articles. */
-  readonly gone: () => Promise<readonly string[]>
+  /** Called for a job that collects articles. */
+  readonly gone: () => Promise<GoneArticles>
 }
 
 const CHUNK_ROWS = 500
@@ -110,13 +111,15 @@ export function createCollector(parts: CollectingParts) {
     async finish(isRead) {
       if (!isRead && before === undefined) return
       const about = await aboutCollection(parts)
+      const gone = parts.what.what.includes('articles') ? await parts.gone() : undefined
       const publish = async (): Promise<Collection> => {
-        if (!parts.what.what.includes('articles')) return files.publish(about)
-        const gone = await parts.gone()
-        const texts = new Map([[GONE, { text: gone.join(''), lines: gone.length }]])
-        return files.publish({ ...about, gone: gone.length }, { texts, files: writeBodies })
+        if (gone === undefined) return files.publish(about)
+        const { lines } = gone
+        const texts = new Map([[GONE, { text: lines.join(''), lines: lines.length }]])
+        return files.publish({ ...about, gone: lines.length }, { texts, files: writeBodies })
       }
       await runLedger.noteCollection(JSON.stringify(await publish()))
+      await gone?.keep()
       files.clear()
     },
   } satisfies Worker

@@ -39,10 +39,11 @@ import {
 } from '../reconcile/match.ts'
 import { createMatchInOrder } from '../reconcile/match-in-order.ts'
 import { BUILT_IN } from '../system/settings.ts'
+import type { Arrival } from './arrival.ts'
 import { createStopWhen, type RowsBefore, type StopWhen } from './chunks.ts'
 import { createCollector } from './collecting.ts'
 import { type RunDependencies, type RunEvents, watchOutages } from './events.ts'
-import { goneArticles } from './known-ids.ts'
+import { goneArticles } from './listed-ids.ts'
 import type { AppendedFile } from './receipts.ts'
 import { createLoader, type Worker } from './worker.ts'
 
@@ -78,6 +79,7 @@ export interface RunStages {
 }
 
 interface RunParts {
+  readonly arrival: Arrival
   readonly origin: RunOrigin | undefined
   readonly isBackfill: boolean
   readonly runLedger: RunLedger
@@ -178,7 +180,7 @@ function connectCollector(
   { read }: Sending,
 ): Worker | undefined {
   const { ledger, gateway, gatewayName, identity, now, home } = deps
-  const { runLedger, signal } = parts
+  const { runLedger, signal, arrival } = parts
   const { collect, to, job: name } = job.definition
   if (collect === undefined || to === undefined) return undefined
   const { folder, remote } = targetPlace(to, dirname(job.file), join(home, 'undelivered'))
@@ -203,7 +205,8 @@ function connectCollector(
     startedAt: parts.startedAt,
     before: parts.collection ?? null,
     now,
-    gone: () => goneArticles(home, name, runLedger.lease.runId),
+    gone: () =>
+      goneArticles({ home, job: name, run: runLedger.lease.runId, ledger, arrival, sources: job.sources }),
   })
 }
 

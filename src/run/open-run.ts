@@ -41,6 +41,7 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
   const origin = plan.origin ?? (resumed && originOf(resumed))
   const pauses = countPauses(runLedger, now)
   const stages = connectStages(world, job, jobId, {
+    arrival: world.arrival,
     runLedger,
     receipts,
     rejectsPath,

@@ -15,6 +15,7 @@ import type { GatewayShare } from '../load/dispatcher.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { SourceSettings } from '../run/arrival.ts'
 import { createRunEvents, type RunDependencies, type RunListener } from '../run/events.ts'
+import { connectLists } from '../run/listed-ids.ts'
 import { BUILT_IN, type Settings, wholeEnvironment } from '../system/settings.ts'
 import { runShell } from '../system/shell-command.ts'
 import { shipped } from '../system/shipped.ts'
@@ -307,7 +308,8 @@ export async function openGateways(
       // A failed connection is tried again on next use.
       connecting.catch(() => connections.delete(name))
       const { gateway } = await connecting
-      return { ...common, gateway, gatewayName: name, share: shareOf(name) }
+      const at = { ...common, gateway, gatewayName: name, share: shareOf(name) }
+      return { ...at, sources: { ...at.sources, lists: connectLists(at) } }
     },
     close,
   }

@@ -227,6 +227,7 @@ function connectAgain(
 ) {
   const { ledger, identity, gateway, now } = deps
   const stages = connectStages(deps, job, run.job_id, {
+    arrival,
     suspicion: NO_SUSPICION,
     orders: new Map(),
     origin: originOf(run),

@@ -14,7 +14,6 @@ import { kindOf } from '../run/backfill-range.ts'
 import { Collection, forgetCollection } from '../run/collection-files.ts'
 import type { RunDependencies } from '../run/events.ts'
 import { leftByGivingUp } from '../run/give-up.ts'
-import { forgetKnownIds } from '../run/known-ids.ts'
 import { receiptsOfSent } from '../run/receipts.ts'
 import { isGivenUp, settlementOf, stillHeld, unansweredOf } from '../run/resume.ts'
 import { releaseDoubts } from '../run/settle-doubts.ts'
@@ -209,7 +208,6 @@ export async function giveUp(deps: AmendingDependencies, run: RunOfJob, person: 
     const receipted = await receipt(receipts)
     // Nobody will resume from the fetched and unpacked files.
     await createSpool(spoolFolder(deps.home, run.job_id, kindOf(run))).clear()
-    await forgetKnownIds(deps.home, run.id)
     if (run.collection !== null) forgetCollection(Collection.parse(JSON.parse(run.collection)), run.id)
     const at = deps.now()
     const resolution = { run: run.id, decision: 'give-up', ...person, at } as const

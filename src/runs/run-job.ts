@@ -22,7 +22,6 @@ import {
   noneFound,
   type Patience,
 } from '../run/find-exports.ts'
-import { knownIdsOf } from '../run/known-ids.ts'
 import { createGiveWay, type Pausing, watchAsked } from '../run/lease.ts'
 import { openChunksOf } from '../run/resume.ts'
 import { exitOf } from '../story/balance.ts'
@@ -91,7 +90,7 @@ async function runWith(
   job: Job,
   options: RunOptions,
 ): Promise<JobEnd> {
-  const { ledger, events, home } = deps
+  const { ledger, events } = deps
   const { held, runId, arrival } = holding
   const { limit, unfinishedAlone = false } = options
   const whole = limit === Number.POSITIVE_INFINITY
@@ -103,15 +102,7 @@ async function runWith(
   if (before?.error !== undefined) return before
   if (unfinishedAlone && before === undefined)
     throw nothingToResume(job.definition.job, 'run', `waybill run ${shellWord(job.definition.job)}`)
-  const ids = knownIdsOf(job)
-  if (ids !== undefined && before !== undefined) {
-    await ids.over(home, before.summary.run)
-    return endedBefore(before)
-  }
-  const { found, waiting } =
-    ids === undefined
-      ? await findNewest(deps, arrival, job, options)
-      : { found: await ids.find(deps, arrival, runId), waiting: [] }
+  const { found, waiting } = await findNewest(deps, arrival, job, options)
   // Otherwise the error lists the waiting exports.
   if (waiting.length > 0 && (found.length > 0 || before !== undefined))
     events.emit({ type: 'exportsWaiting', job: job.definition.job, waiting })
@@ -136,13 +127,12 @@ async function runWith(
     exports: {
       from: 'found',
       found: others,
-      mappings: ids?.mappings() ?? mappings,
+      mappings,
       acceptDrift: options.acceptDrift,
     },
     ...(others.length === 0 ? OWED : options.files.length > 0 ? FILES : {}),
   } as const
   const end = await carryOut(plan, { ...deps, held, arrival })
-  if (end.error === undefined) await ids?.over(home, runId)
   const hasMoved = end.error === undefined && whole && (await archiveRun(archiving, end.summary, others))
   const ended = await current(deps, end, hasMoved)
   // An export that is not archived is left behind, too.

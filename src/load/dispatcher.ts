@@ -48,8 +48,19 @@ export interface Traffic {
   readonly underWay: number
 }
 
-/** Traffic before the first request. */
-export const NO_TRAFFIC: Traffic = { breaker: 'closed', permitted: 0, underWay: 0 }
+/** Traffic to several gateways, summed. A breaker that is not closed is shown. */
+export function trafficOf(dispatchers: Iterable<Pick<Dispatcher, 'traffic'>>): Traffic {
+  let sum: Traffic = { breaker: 'closed', permitted: 0, underWay: 0 }
+  for (const dispatcher of dispatchers) {
+    const { breaker, permitted, underWay } = dispatcher.traffic()
+    sum = {
+      breaker: sum.breaker === 'open' || breaker === 'closed' ? sum.breaker : breaker,
+      permitted: sum.permitted + permitted,
+      underWay: sum.underWay + underWay,
+    }
+  }
+  return sum
+}
 
 type Turn = 'new' | 'again' | 'now'
 

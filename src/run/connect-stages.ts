@@ -17,11 +17,10 @@ import type {
   Suspicion,
 } from '../ledger/ledger.ts'
 import type { BatchAnswer } from '../load/batch-watch.ts'
-import { createBodyBuffers, createSizeLimits } from '../load/batches.ts'
+import { createBodyBuffers } from '../load/batches.ts'
 import { createOwedBook } from '../load/care-team-work.ts'
 import { createClaims } from '../load/claims.ts'
 import type { Reconciler } from '../load/delivery.ts'
-import { createDispatcher, NO_TRAFFIC, type Traffic } from '../load/dispatcher.ts'
 import { createFirstContact } from '../load/first-contact.ts'
 import type { LoadContext } from '../load/load-chunk.ts'
 import type { Authorizations } from '../load/medical-records.ts'
@@ -144,7 +143,7 @@ function connectSending(
 ): Sending {
   const { gateway, now, random, events } = deps
   return createSending({
-    dispatcher: sharedBy(deps).dispatcher,
+    dispatcher: deps.dispatcher,
     concurrency: submit.concurrency,
     patienceMs: submit.patience,
     notFound: reads.notFound,
@@ -241,7 +240,7 @@ function connectLoad(
     jobId,
     buffers: createBodyBuffers(),
     learnedIds: new Map<string, string>(),
-    sizes: sharedBy(deps).sizes,
+    sizes: deps.sizes,
     inDoubt: submit.inDoubt,
     batchesAreAtomic: submit.batchesAreAtomic,
     onBatch: events.has('batchAnswered')
@@ -316,33 +315,6 @@ const HELD: Readonly<Record<Selection, LoadContext['held']>> = {
   'in-doubt': 'look',
   'left-behind': 'look',
   decided: 'resend',
-}
-
-/** State of this process for each gateway, shared by all runs: rate, concurrency, breaker and known sizes. */
-const shared = new WeakMap<Gateway, ReturnType<typeof createShared>>()
-const createShared = (deps: RunDependencies) => ({
-  dispatcher: createDispatcher(deps),
-  sizes: createSizeLimits(),
-})
-
-function sharedBy(deps: RunDependencies): ReturnType<typeof createShared> {
-  const found = shared.get(deps.gateway) ?? createShared(deps)
-  shared.set(deps.gateway, found)
-  return found
-}
-
-/** Traffic of this process to the gateways, summed. A breaker that is not closed is shown. */
-export function trafficOf(gateways: Iterable<Gateway>): Traffic {
-  let sum = NO_TRAFFIC
-  for (const gateway of gateways) {
-    const { breaker, permitted, underWay } = shared.get(gateway)?.dispatcher.traffic() ?? NO_TRAFFIC
-    sum = {
-      breaker: sum.breaker === 'open' || breaker === 'closed' ? sum.breaker : breaker,
-      permitted: sum.permitted + permitted,
-      underWay: sum.underWay + underWay,
-    }
-  }
-  return sum
 }
 
 /**

@@ -18,7 +18,10 @@ import { plainSending } from './plain-sending.ts'
 /** People per page. */
 const PAGE = 1_000
 
-type Asking = Pick<RunDependencies, 'gateway' | 'gatewayName' | 'now' | 'random' | 'sleep' | 'interrupt'> & {
+type Asking = Pick<
+  RunDependencies,
+  'gateway' | 'gatewayName' | 'dispatcher' | 'now' | 'random' | 'sleep' | 'interrupt'
+> & {
   readonly ledger: Pick<Ledger, 'people'>
 }
 

@@ -1,7 +1,6 @@
 /** Sending outside of a run: the pace, breaker and patience of a run, without a lease. */
 import type { Gateway } from '../gateway/gateway.ts'
 import { noTallies } from '../ledger/ledger.ts'
-import { createDispatcher } from '../load/dispatcher.ts'
 import { createSending, type Sending, type SendingOptions } from '../load/sending.ts'
 import type { RunDependencies } from './events.ts'
 
@@ -10,7 +9,13 @@ const PATIENCE_MS = 10 * 60_000
 
 /** @param concurrency requests in flight at once */
 export const plainSending = (
-  { now, random, sleep, interrupt }: Pick<RunDependencies, 'now' | 'random' | 'sleep' | 'interrupt'>,
+  {
+    now,
+    random,
+    sleep,
+    interrupt,
+    dispatcher,
+  }: Pick<RunDependencies, 'now' | 'random' | 'sleep' | 'interrupt' | 'dispatcher'>,
   gateway: Pick<Gateway, 'renewToken' | 'biometrics'>,
   concurrency: number,
   onWait: SendingOptions['onWait'] = () => {},
@@ -20,7 +25,7 @@ export const plainSending = (
     patienceMs: PATIENCE_MS,
     notFound: 'unknown',
     tallies: noTallies(),
-    dispatcher: createDispatcher({ now, random, sleep }),
+    dispatcher,
     now,
     random,
     sleep,

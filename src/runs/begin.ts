@@ -79,11 +79,17 @@ export async function begin(
   watch: BeginWatch,
   { job, gateway, refusals, requestsPerSecond, without, work }: Beginning,
 ): Promise<JobEnd> {
-  const { close, ...opened } = await openRunDependencies(application, watch, gateway, without)
+  const { close, ...opened } = await openRunDependencies(
+    application,
+    watch,
+    gateway,
+    without,
+    requestsPerSecond,
+  )
   const teller = createTeller(application, opened.ledger, new Map([[job.definition.job, targetsOf(job)]]))
   try {
     return await runFollowed(application, {
-      deps: { ...opened, requestsPerSecond },
+      deps: opened,
       job,
       teller,
       refusals,

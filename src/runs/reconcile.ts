@@ -218,6 +218,14 @@ async function* entriesOf(
   }
 }
 
+async function* firstOf<One>(all: AsyncIterable<One>, most: number): AsyncGenerator<One> {
+  let left = most
+  for await (const one of all) {
+    yield one
+    if (--left <= 0) return
+  }
+}
+
 function connectAgain(
   deps: RunDependencies,
   job: Job,
@@ -226,7 +234,7 @@ function connectAgain(
   arrival: Arrival,
 ) {
   const { ledger, identity, gateway, now } = deps
-  const stages = connectStages(deps, job, run.job_id, {
+  const { load } = connectStages(deps, job, run.job_id, {
     arrival,
     suspicion: NO_SUSPICION,
     orders: new Map(),
@@ -242,7 +250,6 @@ function connectAgain(
     startedAt: run.started_at,
     rejectsPath: run.rejects_path,
   })
-  const { load } = stages
   // A run with a dead process may have sent a moment ago.
   const overAt = run.state === 'running' ? deps.now() : (run.ended_at ?? deps.now())
   const found = (record: ExportRecord) => findAgain(ledger, arrival, job, run, record)
@@ -264,22 +271,14 @@ function connectAgain(
     /** Rows read by the run. @throws WaybillError `export-gone` */
     async openRows(export_: ExportRecord): Promise<OpenRows> {
       const { record, mapping, limits } = await found(export_)
-      return openRows(stages, record, mapping, limits)
+      const opening = { ledger, runLedger, identity, startedAt: run.started_at, origin: originOf(run) }
+      return openRows(opening, record, mapping, limits)
     },
     entries,
     /** Entries from the first row of a chunk on. @param most rows to read; default: the rows of the chunk */
-    async *entriesOfChunk(
-      exportId: string,
-      rows: OpenRows,
-      chunk: ChunkRecord,
-      most = chunk.rows,
-    ): AsyncGenerator<Entry[]> {
+    entriesOfChunk(exportId: string, rows: OpenRows, chunk: ChunkRecord, most = chunk.rows) {
       const from = { row: chunk.first_row, line: chunk.first_line, byteOffset: chunk.byte_offset }
-      let left = most
-      for await (const ofRow of entries(exportId, rows, from)) {
-        yield ofRow
-        if (--left <= 0) break
-      }
+      return firstOf(entries(exportId, rows, from), most)
     },
     readBack: async (entries: readonly Entry[]): Promise<Map<Entry, Verdict>> =>
       lookUp({ ...load, stale: undefined }, entries, await accountIds(entries), overAt),

@@ -9,6 +9,7 @@ import type { IdLists } from '../../src/extract/sources/source.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { createAccountIdCipher } from '../../src/ledger/sealed-ids.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
+import { createDispatcher } from '../../src/load/dispatcher.ts'
 import { createArrival } from '../../src/run/arrival.ts'
 import { connectLists, goneArticles } from '../../src/run/listed-ids.ts'
 import { client } from '../gateway/loopback.ts'
@@ -39,9 +40,16 @@ async function openPeople(folder: string, key: string) {
   )
   onTestFinished(() => ledger.close())
   let at = 0
+  const clock = { now: () => at++, random: () => 0, sleep: async () => {} }
   const deps = {
-    ...{ ledger, gateway: client('http://127.0.0.1:9'), gatewayName: 'gateway', now: () => at++ },
-    ...{ random: () => 0, sleep: async () => {}, interrupt: new AbortController().signal },
+    ...{
+      ...clock,
+      dispatcher: createDispatcher(clock),
+      ledger,
+      gateway: client('http://127.0.0.1:9'),
+      gatewayName: 'gateway',
+    },
+    interrupt: new AbortController().signal,
   }
   return { ledger, lists: connectLists(deps) }
 }

@@ -13,7 +13,7 @@ import { assertWithin } from '../system/own-files.ts'
 import type { Arrival } from './arrival.ts'
 import type { RunDependencies } from './events.ts'
 import { receiveBegun } from './exports-of-run.ts'
-import { plainSending } from './plain-sending.ts'
+import { plainSending } from './senders.ts'
 
 /** People per page. */
 const PAGE = 1_000

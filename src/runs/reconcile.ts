@@ -1,6 +1,5 @@
 /** Settles open and in-doubt records of a run by read-back: opens the exports again, with their original mapping. Reads profiles; sends nothing. */
 import { hash } from 'node:crypto'
-import { join } from 'node:path'
 import type { Job } from '../definitions/definition-files.ts'
 import {
   type ChunkRecord,
@@ -28,13 +27,14 @@ import {
 } from '../reconcile/verify.ts'
 import { type Arrival, createArrival, spoolFolder } from '../run/arrival.ts'
 import { kindOf } from '../run/backfill-range.ts'
-import { connectStages } from '../run/connect-stages.ts'
 import type { RunDependencies } from '../run/events.ts'
 import { keptMapping, rejoin } from '../run/joined-exports.ts'
-import { openAppended, receiptsOfSent } from '../run/receipts.ts'
+import { loadContext } from '../run/loading.ts'
+import { receiptsOfSent } from '../run/receipts.ts'
 import { namingCredential } from '../run/refused-credential.ts'
 import { isGivenUp, settlementOf, stillHeld, unansweredOf } from '../run/resume.ts'
 import { type OpenRows, openAll, openRows, selectRows } from '../run/rows.ts'
+import { senderOfRun } from '../run/senders.ts'
 import { releaseDoubts, sentIds } from '../run/settle-doubts.ts'
 import type { Amending, RunOfJob } from './amend-run.ts'
 import { receiveOriginal } from './take-up.ts'
@@ -230,26 +230,13 @@ function connectAgain(
   deps: RunDependencies,
   job: Job,
   run: RunOfJob,
-  { runLedger, receipt, signal, stop }: Amending,
+  { runLedger, receipt, signal }: Amending,
   arrival: Arrival,
 ) {
   const { ledger, identity, gateway, now } = deps
-  const { load } = connectStages(deps, job, run.job_id, {
-    arrival,
-    suspicion: NO_SUSPICION,
-    orders: new Map(),
-    origin: originOf(run),
-    isBackfill: kindOf(run) === 'backfill',
-    runLedger,
-    // Never written to or closed: no chunk is settled here.
-    receipts: openAppended(deps.home, join(deps.home, run.receipts_path), 0, runLedger.assertHeld),
-    stop,
-    signal,
-    limit: Number.POSITIVE_INFINITY,
-    turn: async () => {},
-    startedAt: run.started_at,
-    rejectsPath: run.rejects_path,
-  })
+  const origin = originOf(run)
+  const { sending } = senderOfRun(deps, job, runLedger, signal)
+  const load = loadContext(deps, job, { runLedger, sending, signal, origin, suspicion: NO_SUSPICION })
   // A run with a dead process may have sent a moment ago.
   const overAt = run.state === 'running' ? deps.now() : (run.ended_at ?? deps.now())
   const found = (record: ExportRecord) => findAgain(ledger, arrival, job, run, record)
@@ -271,7 +258,7 @@ function connectAgain(
     /** Rows read by the run. @throws WaybillError `export-gone` */
     async openRows(export_: ExportRecord): Promise<OpenRows> {
       const { record, mapping, limits } = await found(export_)
-      const opening = { ledger, runLedger, identity, startedAt: run.started_at, origin: originOf(run) }
+      const opening = { ledger, runLedger, identity, startedAt: run.started_at, origin }
       return openRows(opening, record, mapping, limits)
     },
     entries,

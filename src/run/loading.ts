@@ -78,7 +78,8 @@ async function countOwed(careTeams: LoadContext['careTeams']): Promise<void> {
   noteOwed(owed, await owedBy(careTeams), careTeams)
 }
 
-type LoadingDependencies = Pick<
+/** Parts of a run that loads chunks. */
+export type LoadingDependencies = Pick<
   RunDependencies,
   | 'ledger'
   | 'gateway'

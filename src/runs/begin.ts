@@ -30,6 +30,7 @@ export async function followed<End>(
 }
 
 interface FollowedRun extends Noticed {
+  readonly deps: RunDependencies
   /** Receivers of the metrics of the run. */
   readonly tell: readonly ((run: LastRun) => void | Promise<void>)[]
   /** True if an error that refused the run counts as a run. */

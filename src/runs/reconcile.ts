@@ -6,6 +6,7 @@ import {
   type ExceptionRecord,
   type ExportRecord,
   type KnownCareTeam,
+  type Ledger,
   type LeftEvent,
   NO_SUSPICION,
   originOf,
@@ -29,7 +30,7 @@ import { type Arrival, createArrival, spoolFolder } from '../run/arrival.ts'
 import { kindOf } from '../run/backfill-range.ts'
 import type { RunDependencies } from '../run/events.ts'
 import { keptMapping, rejoin } from '../run/joined-exports.ts'
-import { loadContext } from '../run/loading.ts'
+import { type LoadingDependencies, loadContext } from '../run/loading.ts'
 import { receiptsOfSent } from '../run/receipts.ts'
 import { namingCredential } from '../run/refused-credential.ts'
 import { isGivenUp, settlementOf, stillHeld, unansweredOf } from '../run/resume.ts'
@@ -161,9 +162,12 @@ async function settleDoubts(again: RunAgain, record: ExportRecord, reconciled: R
 
 type RunAgain = ReturnType<typeof connectAgain>
 
+/** Parts that read the exports of a run again, and the profiles of its people. */
+type ReadingAgain = LoadingDependencies & Pick<RunDependencies, 'dispatcher' | 'home' | 'sources'>
+
 /** Connects a run to read its exports again. Nothing made here sends a record or registers a person. */
 export async function withRunAgain<Result>(
-  deps: RunDependencies,
+  deps: ReadingAgain,
   job: Job,
   run: RunOfJob,
   amending: Amending,
@@ -188,7 +192,7 @@ const withoutFile = ({ id }: RunOfJob): string =>
 
 /** Finds an export of the run, with the mapping that the run used. @throws WaybillError `export-gone` */
 async function findAgain(
-  ledger: RunDependencies['ledger'],
+  ledger: Pick<Ledger, 'exports'>,
   arrival: Arrival,
   job: Job,
   run: RunOfJob,
@@ -227,7 +231,7 @@ async function* firstOf<One>(all: AsyncIterable<One>, most: number): AsyncGenera
 }
 
 function connectAgain(
-  deps: RunDependencies,
+  deps: ReadingAgain,
   job: Job,
   run: RunOfJob,
   { runLedger, receipt, signal }: Amending,

@@ -135,7 +135,7 @@ export async function resendInDoubt(
   return { ...end, decided: decisions.length }
 }
 
-async function nothingInDoubt(ledger: RunDependencies['ledger'], run: RunOfJob): Promise<WaybillError> {
+async function nothingInDoubt(ledger: Pick<Ledger, 'left'>, run: RunOfJob): Promise<WaybillError> {
   const unanswered = await ledger.left.unasked(run.id)
   const message = `run ${run.id} has nothing in doubt`
   if (unanswered === 0) return new WaybillError('nothing-left', message)
@@ -146,7 +146,7 @@ async function nothingInDoubt(ledger: RunDependencies['ledger'], run: RunOfJob):
 
 /** Records in doubt of the run, page by page. @throws WaybillError `transaction-not-found` */
 async function* inDoubt(
-  { ledger }: Pick<RunDependencies, 'ledger'>,
+  { ledger }: { readonly ledger: Pick<Ledger, 'left'> },
   run: RunOfJob,
   transactions: readonly string[],
 ): AsyncGenerator<readonly LeftRecord[]> {
@@ -158,7 +158,7 @@ async function* inDoubt(
 }
 
 async function chosenInDoubt(
-  ledger: RunDependencies['ledger'],
+  ledger: Pick<Ledger, 'left'>,
   run: RunOfJob,
   transactions: Set<string>,
 ): Promise<LeftRecord[]> {
@@ -177,7 +177,7 @@ async function chosenInDoubt(
 }
 
 async function* pagesInDoubt(
-  ledger: RunDependencies['ledger'],
+  ledger: Pick<Ledger, 'left'>,
   runId: string,
 ): AsyncGenerator<readonly LeftRecord[]> {
   let after = 0

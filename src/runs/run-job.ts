@@ -6,7 +6,7 @@
  * continues afterwards. After a kill, the next start of the command resumes the backfill.
  */
 import { type Job, type LoadedMapping, readMappings } from '../definitions/definition-files.ts'
-import type { BackfillRange, ExportRecord, RunRecord } from '../ledger/ledger.ts'
+import type { BackfillRange, ExportRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
 import { owedBy } from '../load/care-team-owed.ts'
 import { EXIT, typedAgain, WaybillError, withRemedy } from '../model/errors.ts'
 import { archiveResumed, archiveRun, isOf } from '../run/archive-exports.ts'
@@ -57,9 +57,11 @@ export async function runJob(deps: RunDependencies, job: Job, options: RunOption
 const FILES = { part: 'files' } as const
 const OWED = { part: 'owed' } as const
 
+type Looking = Pick<RunDependencies, 'ledger' | 'now' | 'sleep' | 'interrupt' | 'events'>
+
 /** Finds the exports of the job. For a roster, only the newest delivery counts, since each lists all people. */
 async function findNewest(
-  deps: RunDependencies,
+  deps: Looking,
   arrival: Holding['arrival'],
   job: Job,
   { files, acceptEnd }: Pick<RunOptions, 'files' | 'acceptEnd'>,
@@ -72,7 +74,7 @@ async function findNewest(
   return { found: newest, waiting }
 }
 
-const patienceOf = ({ ledger, sleep, interrupt, events }: RunDependencies): Patience => ({
+const patienceOf = ({ ledger, sleep, interrupt, events }: Looking): Patience => ({
   ledger,
   async wait(againInMs) {
     events.emit({ type: 'lookingTwice', againInMs })
@@ -156,7 +158,7 @@ async function finishUnfinished(
 /** Divides exports into those that the resumed run has read, and others. */
 async function notReadBy(
   resumed: RunStory | undefined,
-  ledger: RunDependencies['ledger'],
+  ledger: Pick<Ledger, 'exports'>,
   arrival: Holding['arrival'],
   found: readonly FoundExport[],
 ): Promise<Awaited<ReturnType<typeof divideByContents>>> {
@@ -171,7 +173,7 @@ const endedBefore = ({ summary, reasons }: RunStory): JobEnd => ({ summary, reas
 
 /** Story with the exports at their current paths. */
 const current = async <Story extends RunStory>(
-  deps: RunDependencies,
+  deps: Pick<RunDependencies, 'ledger' | 'home'>,
   story: Story,
   hasMoved: boolean,
 ): Promise<Story> => (hasMoved ? { ...story, ...(await gatherStory(deps, story.summary.run)) } : story)
@@ -260,13 +262,15 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
   return { ...end, error: typedAgain(end.error, typed) }
 }
 
+type ArchivingDependencies = Pick<RunDependencies, 'ledger' | 'home' | 'events' | 'gatewayName' | 'interrupt'>
+
 const archivingOf = (
-  { ledger, events, gatewayName, interrupt }: RunDependencies,
+  { ledger, events, gatewayName, interrupt }: ArchivingDependencies,
   { held, arrival }: Pick<Holding, 'held' | 'arrival'>,
 ) => ({ interrupt, gatewayName, arrival, events, ledger, runLedger: ledger.runs.amend(held.lease) })
 
 async function archiveBackfill(
-  deps: RunDependencies,
+  deps: ArchivingDependencies,
   { held, arrival }: Pick<Holding, 'held' | 'arrival'>,
   end: JobEnd,
   found: readonly FoundExport[],
@@ -296,7 +300,10 @@ const endingWith = (sources: Job['sources'], signal: AbortSignal): Job['sources'
   sources.map((source) => ({ ...source, limits: { ...source.limits, signal } }))
 
 /** A restart would load again the run that a person has just given up. */
-async function endedMeanwhile(deps: RunDependencies, before: JobEnd): Promise<JobEnd> {
+async function endedMeanwhile(
+  deps: Pick<RunDependencies, 'ledger' | 'home'>,
+  before: JobEnd,
+): Promise<JobEnd> {
   const now = await gatherStory(deps, before.summary.run)
   const { run, state, reason } = now.summary
   const how = reason === undefined ? state : `${state}, ${reason}`

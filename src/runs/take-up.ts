@@ -69,7 +69,7 @@ function nothingDone(error: unknown): never {
 }
 
 async function findToTakeUp(
-  deps: RunDependencies,
+  deps: Pick<RunDependencies, 'ledger' | 'folders' | 'events' | 'interrupt'>,
   arrival: Arrival,
   job: Job,
   { run, concerned, mapping }: TakingUp,

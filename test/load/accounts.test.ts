@@ -409,6 +409,7 @@ describe('people of a chunk', () => {
       rejected('refused', 'register'),
       rejected('refused', 'register'),
       rejected('sent', 'submit'),
+      rejected('sent too', 'submit'),
       { ...rejected('', 'register'), entry: byId },
       { entry: entryOf(biometric, { person: 'unchanged' }), outcome: 'unchanged' },
     ]

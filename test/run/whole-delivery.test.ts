@@ -87,6 +87,17 @@ test('members that are joined count as well', async () => {
   await expect(one?.beside('roster.csv')).rejects.toMatchObject({ code: 'export-too-large' })
 })
 
+test('a member that is joined with several others counts once', async () => {
+  const rows = Buffer.from(HEADER + '1\n'.repeat(1_000))
+  const file = await zipped({ 'part-a.csv': rows, 'part-b.csv': rows, 'roster.csv': rows })
+  const limits = { ...DEFAULT_LIMITS, bytes: rows.length * 3.5 }
+  const arrival = await arrivalOf()
+  const both = await arrival.receive(arrival.named(file, { ...ANY_RULES, members: 'part-*.csv', limits }))
+  const besides = []
+  for (const one of both) besides.push((await one.beside('roster.csv'))?.name)
+  expect(besides).toEqual(['roster.csv', 'roster.csv'])
+})
+
 test('what is within the limits as a whole is read', async () => {
   const content = packed(10 * MIB)
   const [a, b] = await receive(await zipped({ 'a.csv': content, 'b.csv': content }))

@@ -36,7 +36,7 @@ import { withTakenBack } from './taken-back.ts'
 import type { Worker } from './worker.ts'
 
 /** Sends the records of each chunk, and carries out owed marks and deletions of care teams in the end. */
-export function createLoader(load: LoadContext): Worker {
+function createLoader(load: LoadContext): Worker {
   const { careTeams, ledger: runLedger, jobId } = load
   return {
     chunkRows: undefined,

@@ -41,7 +41,7 @@ export interface Dispatcher {
   tryWithin(ms: number): void
 }
 
-export interface Traffic {
+interface Traffic {
   readonly breaker: Breaker['state']
   /** Requests permitted in flight while the breaker is closed. */
   readonly permitted: number

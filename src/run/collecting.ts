@@ -56,8 +56,8 @@ interface CollectingParts {
   readonly now: () => number
   /** JSON: collection of an earlier process of the run. */
   readonly before: string | null
-  /** Called for a job that collects articles. */
-  readonly gone: () => Promise<GoneArticles>
+  /** Set for a job that collects articles. */
+  readonly gone: (() => Promise<GoneArticles>) | undefined
 }
 
 const CHUNK_ROWS = 500
@@ -117,7 +117,7 @@ export function createCollector(parts: CollectingParts) {
     async finish(isRead) {
       if (!isRead && before === undefined) return
       const about = await aboutCollection(parts)
-      const gone = parts.what.what.includes('articles') ? await parts.gone() : undefined
+      const gone = await parts.gone?.()
       const publish = async (): Promise<Collection> => {
         if (gone === undefined) return files.publish(about)
         const { lines } = gone
@@ -161,7 +161,9 @@ export function collectorOf(
     destination: remote && { place: remote, secrets: world.sources, signal, assertHeld },
     job,
     now,
-    gone: () => goneArticles({ home, job, run: lease.runId, ledger, arrival, sources }),
+    gone: collect.what.includes('articles')
+      ? () => goneArticles({ home, job, run: lease.runId, ledger, arrival, sources })
+      : undefined,
   })
 }
 

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { type FireRecord, noTallies } from '../../src/ledger/ledger.ts'
-import { type Traffic, trafficOf } from '../../src/load/dispatcher.ts'
+import { trafficOf } from '../../src/load/dispatcher.ts'
 import { noCounts } from '../../src/model/balance.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import { countRuns, countSchedule } from '../../src/runs/schedule-metrics.ts'
@@ -286,7 +286,7 @@ test('jobs, fires and requests are counted', async () => {
 
 test('how things stand with the gateway is read when the metrics are asked for', async () => {
   const metrics = createMetrics('1')
-  let traffic: Traffic = trafficOf([])
+  let traffic = trafficOf([])
   metrics.watchTraffic(() => traffic)
   const stands = async (): Promise<number[]> =>
     samplesOf(await metrics.text()).flatMap((line) => {

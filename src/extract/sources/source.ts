@@ -126,7 +126,7 @@ export const notArchived = (archive: string, why: string, cause: unknown): Waybi
 export const MAY_NOT_WRITE = 'this user may not write there'
 
 /** Article of a list. */
-export interface ListedArticle {
+interface ListedArticle {
   readonly contentId: string
   readonly title?: string | undefined
 }

@@ -29,8 +29,9 @@ async function scene() {
       const exceptions = [1, 2, 3].map((place) => {
         const row = 3 * chunk + place
         const code = place === 3 ? 'other' : 'refused'
-        const record =
-          place === 1 ? { rule: null, content: null } : { rule: 'a1c', content: '9c41d2aa00000000' }
+        const rule = place === 1 ? null : 'a1c'
+        // The fifth row was refused before a record was made of it.
+        const record = { rule, content: place === 1 || chunk === 1 ? null : '9c41d2aa00000000' }
         const why = { stage: 'submit', code, field: null, message: 'm' }
         return {
           row,
@@ -61,12 +62,14 @@ test.each([1, 2, 3, 4, 5, 7, 8, 9])('of eight rows with a reason %i are listed',
 
 test('a row has a transaction id where a record was made of it', async () => {
   const { application } = await scene()
-  const { rows } = await rowsOfReason(application, 'run-1', 'refused', 2)
-  expect(rows).toMatchObject([
-    { line: 2, rule: null, code: 'refused' },
-    { line: 3, rule: 'a1c', transactionId: 'aaaaaaaaaaaaaaaa-000002-a1c-9c41d2aa' },
+  const { rows } = await rowsOfReason(application, 'run-1', 'refused', 4)
+  const same = { export: 'a.csv', code: 'refused', state: 'rejected' }
+  expect(rows).toEqual([
+    { ...same, row: 1, line: 2, rule: null },
+    { ...same, row: 2, line: 3, rule: 'a1c', transactionId: 'aaaaaaaaaaaaaaaa-000002-a1c-9c41d2aa' },
+    { ...same, row: 4, line: 5, rule: null },
+    { ...same, row: 5, line: 6, rule: 'a1c' },
   ])
-  expect(rows[0]).not.toHaveProperty('transactionId')
   expect((await rowsOfReason(application, 'run-1', 'none', 2)).rows).toEqual([])
 })
 
@@ -91,6 +94,9 @@ test.each([1, 2, 3, 4])('of three rows with a reason the values of %i are shown'
     { export: 'b.csv', row: 1, values: [['id', 'p0']] },
   ]
   expect(rows).toMatchObject(all.slice(0, most))
+  expect(await ledger.audit.read({})).toMatchObject([
+    { action: 'see-values', run: 'run-1', job: 'nightly', subject: 'refused', ...PERSON },
+  ])
   expect([rows.length, hasMore, gone]).toEqual([Math.min(3, most), most < 3, []])
 })
 

@@ -20,7 +20,6 @@ export const SampleSize = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('share'), share: z.number() }),
   z.object({ kind: z.literal('people'), people: z.number() }),
 ])
-export type SampleSize = Readonly<z.infer<typeof SampleSize>>
 
 /** Request to run a job, to backfill a range of days, or to work on what a run left behind. */
 export const RunRequest = z.discriminatedUnion('what', [

@@ -422,7 +422,7 @@ export async function reconcile(
 async function reconciledRun(
   deps: Parameters<typeof gatherStory>[0],
   run: string,
-  findings: Findings,
+  findings: Omit<ReconciledRun, 'run' | 'inDoubt' | keyof RunStory>,
 ): Promise<ReconciledRun> {
   const shown = await gatherStory(deps, run)
   const inDoubt = leftIn(shown.summary).inDoubt + (await deps.ledger.left.unasked(run))

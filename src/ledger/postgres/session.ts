@@ -7,7 +7,7 @@ import pg from 'pg'
 type Values = readonly unknown[]
 
 /** Refuses a transaction whose assertion failed: looks into the ledger, and throws. */
-export type Refusal = () => Promise<never>
+type Refusal = () => Promise<never>
 
 /** SQLSTATE of a text that is no number (postgresql.org/docs/current/errcodes-appendix.html). */
 const NO_NUMBER = '22P02'

@@ -226,7 +226,7 @@ function firstContactOf(
 }
 
 /** Opens the folder, for names from a mapping. @param folder undefined if the job names no folder: then there are none */
-function openAuthorizations(folder: string | undefined): Authorizations {
+export function openAuthorizations(folder: string | undefined): Authorizations {
   const read = async (name: string): Promise<Buffer | undefined> => {
     if (folder === undefined || name === '') return undefined
     // Neither waits for the writer of a pipe, nor follows a link.

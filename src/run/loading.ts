@@ -1,6 +1,11 @@
 /** Run that sends records: the parts that load a chunk, connected, and the worker that hands chunks to them. */
+
+import { constants } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
 import { authorizationsFolder, type Job } from '../definitions/definition-files.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import { authorizationFault, LONGEST_PDF } from '../gateway/medical-records.ts'
 import type { RunLedger, RunOrigin, Selection, Suspicion } from '../ledger/ledger.ts'
 import type { BatchAnswer } from '../load/batch-watch.ts'
 import { createBodyBuffers } from '../load/batches.ts'
@@ -11,6 +16,7 @@ import { createClaims } from '../load/claims.ts'
 import type { Reconciler } from '../load/delivery.ts'
 import { createFirstContact } from '../load/first-contact.ts'
 import { type LoadContext, loadChunk } from '../load/load-chunk.ts'
+import type { Authorizations } from '../load/medical-records.ts'
 import type { Sending } from '../load/sending.ts'
 import { createStaleAccounts } from '../load/stale-accounts.ts'
 import { countChunk } from '../model/balance.ts'
@@ -25,7 +31,6 @@ import {
 } from '../reconcile/match.ts'
 import { createMatchInOrder } from '../reconcile/match-in-order.ts'
 import { BUILT_IN } from '../system/settings.ts'
-import { openAuthorizations } from './authorizations.ts'
 import type { RunDependencies } from './events.ts'
 import { withTakenBack } from './taken-back.ts'
 import type { Worker } from './worker.ts'
@@ -218,4 +223,37 @@ function firstContactOf(
       if (!hadOtherKey) events.emit({ type: 'othersFound', people, of })
     },
   })
+}
+
+/** Opens the folder, for names from a mapping. @param folder undefined if the job names no folder: then there are none */
+export function openAuthorizations(folder: string | undefined): Authorizations {
+  const read = async (name: string): Promise<Buffer | undefined> => {
+    if (folder === undefined || name === '') return undefined
+    // Neither waits for the writer of a pipe, nor follows a link.
+    const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW
+    const file = await open(join(folder, name), flags).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined
+      throw error
+    })
+    if (file === undefined) return undefined
+    try {
+      const stats = await file.stat()
+      if (!stats.isFile()) throw new Error('is no file')
+      // An oversized file is not read, and is still reported as too long.
+      return stats.size > LONGEST_PDF ? Buffer.alloc(LONGEST_PDF + 1) : await file.readFile()
+    } finally {
+      await file.close()
+    }
+  }
+  return {
+    read,
+    async look(name) {
+      try {
+        const pdf = await read(name)
+        return pdf === undefined ? 'absent' : (authorizationFault(pdf) ?? 'ready')
+      } catch {
+        return 'cannot be read'
+      }
+    },
+  }
 }

@@ -3,7 +3,7 @@ import { mkdir, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { LONGEST_PDF } from '../../src/gateway/medical-records.ts'
-import { openAuthorizations } from '../../src/run/authorizations.ts'
+import { openAuthorizations } from '../../src/run/loading.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 const PDF = '%PDF-1.7\nscanned\n%%EOF\n'

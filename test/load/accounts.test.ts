@@ -28,6 +28,25 @@ describe('accounts', () => {
     expect(kept.get(hashed('person-1'))?.accountId).toMatch(/^id-/)
   })
 
+  it('are in the ledger before a later registration takes the place of theirs', async () => {
+    const everybody = people(9)
+    const references = everybody.map(({ account }) => IDENTITY.account(account))
+    const atOnce = 3
+    const kept: number[] = []
+    const loading: Loading = await startLoading({
+      concurrency: atOnce,
+      faultOf: async ({ path }) => {
+        if (path !== REGISTER) return PASS
+        const { ledger, reference } = loading
+        kept.push((await ledger.people.accounts(reference.url, references)).size)
+        return PASS
+      },
+    })
+    await loading.load(everybody)
+    expect(kept).toHaveLength(everybody.length)
+    for (const [earlier, size] of kept.entries()) expect(size).toBeGreaterThan(earlier - atOnce)
+  })
+
   it('counts whom the gateway knew in a chunk that is gone on with, though all of theirs was accepted before', async () => {
     const loading = await startLoading({ gateway: { registeredAgain: 'conflict' } })
     const [first, second] = people(2)

@@ -32,7 +32,7 @@ import { createIdleClock } from './idle-clock.ts'
 import { EXPORT_ID, IDENTITY } from './made-up-entries.ts'
 
 export interface LoadingOptions {
-  readonly faultOf?: (request: Passing) => Fault
+  readonly faultOf?: (request: Passing) => Fault | Promise<Fault>
   readonly gateway?: Partial<ReferenceGatewayOptions>
   readonly limits?: Partial<BatchLimits>
   readonly inDoubt?: 'hold' | 'resend'

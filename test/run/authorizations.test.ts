@@ -3,21 +3,10 @@ import { mkdir, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { LONGEST_PDF } from '../../src/gateway/medical-records.ts'
-import type { Authorizations } from '../../src/load/medical-records.ts'
-import { openRun } from '../../src/run/open-run.ts'
+import { openAuthorizations } from '../../src/run/loading.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
-import { openRunScene } from './run-scene.ts'
 
 const PDF = '%PDF-1.7\nscanned\n%%EOF\n'
-
-async function authorizationsOf(folder: string | undefined): Promise<Authorizations> {
-  const [plan, world] = await (await openRunScene()).prepare('run')
-  const medicalRecords = folder === undefined ? undefined : { authorizations: folder, uploadHosts: [] }
-  const job = { ...plan.job, definition: { ...plan.job.definition, medicalRecords } }
-  const run = await openRun({ ...plan, job }, world)
-  await run.end(undefined)
-  return run.stages.load.medicalRecords.authorizations
-}
 
 it('is ready, absent, or has a fault: whatever lies in the folder under its name', async () => {
   const folder = await temporaryFolder()
@@ -31,7 +20,7 @@ it('is ready, absent, or has a fault: whatever lies in the folder under its name
   await truncate(at('long.pdf'), LONGEST_PDF + 1)
   await mkdir(at('folder.pdf'))
   await symlink(at('whole.pdf'), at('link.pdf'))
-  const { look, read } = await authorizationsOf(folder)
+  const { look, read } = openAuthorizations(folder)
   const states: Record<string, string> = {}
   for (const name of ['whole', 'none', 'text', 'long', 'folder', 'link', 'whole.pdf/in'])
     states[name] = await look(`${name}.pdf`)
@@ -51,6 +40,6 @@ it('is ready, absent, or has a fault: whatever lies in the folder under its name
 
 it('is absent in a folder that is gone, and for a job without a folder', async () => {
   const folder = await temporaryFolder()
-  expect(await (await authorizationsOf(join(folder, 'gone'))).look('a.pdf')).toBe('absent')
-  expect(await (await authorizationsOf(undefined)).look('a.pdf')).toBe('absent')
+  expect(await openAuthorizations(join(folder, 'gone')).look('a.pdf')).toBe('absent')
+  expect(await openAuthorizations(undefined).look('a.pdf')).toBe('absent')
 })

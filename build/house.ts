@@ -45,14 +45,14 @@ const places = (name: string, of: (file: Measured) => readonly number[], limit: 
 /** A limit is lowered when the sources allow it, and is not raised without a reason in the commit. */
 const LIMITS: Readonly<Record<'src' | 'packages', readonly Limit[]>> = {
   src: [
-    { name: 'kB', limit: 3280, of: kilobytes },
+    { name: 'kB', limit: 3300, of: kilobytes },
     {
       name: 'bytes a line',
       limit: 42,
       of: (files) => sum(files, ({ bytes }) => bytes) / sum(files, ({ lines }) => lines),
     },
     { name: 'exports', limit: 2550, of: (files) => sum(files, (file) => file.exports) },
-    places(`functions over ${LONGEST_FUNCTION} lines`, (file) => file.longFunctions, 3),
+    places(`functions over ${LONGEST_FUNCTION} lines`, (file) => file.longFunctions, 0),
     places('second headers in a file', (file) => file.secondHeaders, 0),
     places('literals spread to pack a line', (file) => file.packed, 0),
     {

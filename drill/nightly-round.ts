@@ -58,8 +58,8 @@ export function nightlyAct(seed: number, round: number): Act {
         if (night.backup) await scene.start(['backup', join(folder, BACKUP)]).end()
         if (at === plan.nights.length - 1 && !plan.lasting) await scene.setFaults([], 0)
       }
-      if (plan.wipe !== undefined) await settle(scene, 'rerun')
-      if (plan.settle !== undefined) await settle(scene, plan.settle)
+      if (plan.wipe !== undefined) await settle(scene, plan, 'rerun')
+      if (plan.settle !== undefined) await settle(scene, plan, plan.settle)
       if (plan.again || plan.wipe !== undefined) await untilAllDone(scene, plan, [])
       const runs = await runsOf(scene)
       if (elsewhere !== undefined) await rm(elsewhere, { recursive: true })
@@ -181,11 +181,16 @@ export const isDone = ({ code, out }: Ended): boolean => DONE.has(code) && out !
 /** There was nothing left that could be taken up. */
 export const NOTHING_LEFT = /"(nothing-left|exports-none)"/
 
-async function settle(scene: Scene, by: 'reconcile' | 'rerun'): Promise<void> {
+/** An export that the next one of its name has replaced can no longer be rerun. */
+const GONE = /"export-gone"/
+
+async function settle(scene: Scene, { theme }: RoundPlan, by: 'reconcile' | 'rerun'): Promise<void> {
+  const isOver = ({ out }: Ended): boolean =>
+    NOTHING_LEFT.test(out) || (theme === 'same-name' && GONE.test(out))
   for (const { run, records } of (await runsOf(scene)).toReversed()) {
     if (Object.values(records).every(({ inDoubt, rejected }) => inDoubt + rejected === 0)) continue
     const ended = await scene.start([by, run, '--json']).end()
-    if (ended !== undefined && !isDone(ended) && !NOTHING_LEFT.test(ended.out)) throw unexpected(ended)
+    if (ended !== undefined && !isDone(ended) && !isOver(ended)) throw unexpected(ended)
   }
 }
 

@@ -4,6 +4,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join, parse as parsePath, resolve } from 'node:path'
 import { z } from 'zod'
 import { type ReadDefinition, readDefinition } from '../extract/read-definition.ts'
+import { KNOWN_PEOPLE, listedArticles } from '../extract/sources/id-lists.ts'
 import { type Finding, filesExhausted, type Place, WaybillError } from '../model/errors.ts'
 import { readObeyed } from '../system/obeyed-files.ts'
 import { checkWith } from '../system/schema-problems.ts'
@@ -14,7 +15,7 @@ import { type CompiledMapping, compileMapping } from '../transform/compile.ts'
 import type { ExportJoin, KeptRows, MappingResources } from '../transform/compile-context.ts'
 import { MappingDefinition, undecidedLines } from '../transform/mapping-definition.ts'
 import { CatalogFiles, readCatalogFiles, resourcesOf } from './catalog-files.ts'
-import { type JobSource, jobSource } from './export-definition.ts'
+import { type JobSource, jobSource, listSource } from './export-definition.ts'
 import { JobDefinition } from './job-definition.ts'
 
 /** Folders of the definitions. */
@@ -26,7 +27,7 @@ export interface DefinitionFolders {
 export interface Job {
   readonly file: string
   readonly definition: JobDefinition
-  /** One source per entry of `exports`, with resolved paths. */
+  /** One source per entry of `exports`, with resolved paths; or a list of ids. */
   readonly sources: readonly JobSource[]
   /** Path of the job's own catalog file. */
   readonly catalog: string | undefined
@@ -47,13 +48,21 @@ export async function readJob(folders: DefinitionFolders, name: string): Promise
       },
     ])
   }
-  const { people, mapping } = value
-  const roster = people === undefined || people === 'known' ? undefined : people
-  const sources = (roster?.exports ?? value.exports).map((one) =>
-    jobSource(one, roster?.mapping ?? mapping, dirname(file), value.schedule?.zone),
-  )
   const catalog = value.catalog && resolve(dirname(file), value.catalog)
+  const sources = sourcesOf(value, dirname(file))
   return { file, definition: value, sources, catalog, notifyAt: locate(['notify']) }
+}
+
+/** Sources of the rows of a job: its exports, a roster, or a list of ids. @param folder of the job file */
+function sourcesOf(
+  { exports, mapping, schedule, people, collect }: JobDefinition,
+  folder: string,
+): JobSource[] {
+  if (people === 'known') return [listSource(KNOWN_PEOPLE)]
+  if (collect?.what.includes('articles') === true) return [listSource(listedArticles(collect.articles))]
+  return (people?.exports ?? exports).map((one) =>
+    jobSource(one, people?.mapping ?? mapping, folder, schedule?.zone),
+  )
 }
 
 /** Returns the folder of a job's authorizations; undefined if the job names none. */

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import type { ArrivalRules } from '../extract/arrival/verify-delivery.ts'
 import { type ContentLimits, DEFAULT_LIMITS } from '../extract/content.ts'
 import { FolderWritten, folderPlace } from '../extract/sources/folder.ts'
+import type { IdList } from '../extract/sources/id-lists.ts'
 import { S3Written, s3Place } from '../extract/sources/s3.ts'
 import { SftpWritten, sftpPlace } from '../extract/sources/sftp.ts'
 import { compilePattern, type RemotePlace, type SourcePlace } from '../extract/sources/source.ts'
@@ -213,6 +214,23 @@ export function jobSource(
     expect: expect && { ...expect, zone: expect.zone ?? zone ?? '', size: expect.size },
   }
 }
+
+/** A list of ids, in the place of exports. */
+export const listSource = ({ place, name, mapping }: IdList): JobSource => ({
+  from: place.shown,
+  place,
+  match: name,
+  mapping,
+  stableForMs: 0,
+  marker: undefined,
+  manifest: undefined,
+  checksum: undefined,
+  members: undefined,
+  encrypted: false,
+  limits: DEFAULT_LIMITS,
+  archived: false,
+  expect: undefined,
+})
 
 function placeOf(from: ExportDefinition['from'], archive: string | undefined, folder: string): SourcePlace {
   if (typeof from === 'string')

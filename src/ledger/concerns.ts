@@ -284,7 +284,7 @@ export interface OpenWork {
   readonly owing: readonly { readonly run: string; readonly people: number }[]
 }
 
-export interface NewNotification {
+interface NewNotification {
   readonly messageId: string
   readonly kind: string
   readonly subject: string

@@ -74,10 +74,16 @@ export const advanceRun = moves<RunState, RunEvent>('run', {
   interrupted: { resume: 'running', 'give-up': 'failed' },
 })
 export const advanceChunk = moves<ChunkState, ChunkEvent>('chunk', { open: { settle: 'settled' } })
-export const advanceBatch = moves<BatchState, BatchEvent>('batch', {
+const OF_BATCH: Readonly<Partial<Record<BatchState, Partial<Record<BatchEvent, BatchState>>>>> = {
   planned: { send: 'sending' },
   sending: { send: 'sending', settle: 'settled', split: 'split' },
-})
+}
+export const advanceBatch = moves('batch', OF_BATCH)
+/** States in which an event is legal. */
+export const batchStatesBefore = (event: BatchEvent): BatchState[] =>
+  (['planned', 'sending', 'settled', 'split'] as const).filter(
+    (state) => OF_BATCH[state]?.[event] !== undefined,
+  )
 export const advanceLeft = moves<LeftState, LeftEvent>('record', {
   'in-doubt': {
     accept: 'accepted',

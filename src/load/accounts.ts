@@ -421,8 +421,6 @@ async function registerOne(
         const answered = { reference, accountId, isNew: !known, sentBefore: null, born, named }
         if (known) return answered
         context.tallies.accounts.registered++
-        // Saved before the request ends: after a kill, the ledger lacks only requests in flight.
-        if (!wasForgotten) await save(answered)
         return answered
       },
       isLate,
@@ -435,7 +433,11 @@ async function registerOne(
     const words = messageOf({ ours: `${answer} on every try; other requests succeed` }, entry)
     return { stage: 'register', code: 'registration-fails', ...words }
   }
-  if (account.isNew && !wasForgotten) return account
+  if (account.isNew && !wasForgotten) {
+    // Committed with the count of the request that leaves next: after a kill, the ledger lacks only requests in flight.
+    await save(account)
+    return account
+  }
   const { until } = await perhapsSent(context, entry)
   const known = { ...account, isNew: account.isNew === true && until === null, sentBefore: until }
   await save(known)

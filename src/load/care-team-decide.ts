@@ -40,6 +40,9 @@ type EntryStep =
 
 export type EntrySteps = ReadonlyMap<Entry, EntryStep>
 
+/** Most further reads of a list that does not show a stored entry. */
+const LOOKS = 2
+
 const KNOWN: EntryStep = { step: 'known' }
 const OUTDATED: EntryStep = { step: 'omit', why: 'care-team-outdated' }
 
@@ -47,12 +50,10 @@ const OUTDATED: EntryStep = { step: 'omit', why: 'care-team-outdated' }
 export function decideEntries(team: CareTeam, { changed }: Pick<CareTeamRules, 'changed'>): EntrySteps {
   const steps = new Map<Entry, EntryStep>()
   const has = hadBy(team)
-  const isUnclear = ({ npi, status, isUncertain }: WantedCareTeam): boolean => {
-    const isKnown = team.known.some((one) => one.npi === npi)
-    const isUnseen =
-      team.listed === 'unreadable' ? isUncertain || isKnown : team.looks > 0 && lateMs(team, npi) > 0
-    return status === 'open' && isUnseen
-  }
+  const isUnclear = ({ npi, status, isUncertain }: WantedCareTeam): boolean =>
+    status === 'open' &&
+    team.listed === 'unreadable' &&
+    (isUncertain || team.known.some((one) => one.npi === npi))
   const wanted = team.wanted.map((one): WantedCareTeam => {
     if (!isUnclear(one)) return one
     steps.set(one.entry, { step: 'doubt' })
@@ -64,11 +65,15 @@ export function decideEntries(team: CareTeam, { changed }: Pick<CareTeamRules, '
     for (const one of newestFirst(ofProvider)) {
       if (one.status !== 'open') continue
       const step = decideEntry(one, provider, changed)
-      steps.set(one.entry, step.step === 'create' && waitMs > 0 ? { step: 'look', waitMs } : step)
+      steps.set(one.entry, step.step === 'create' && waitMs > 0 ? unlisted(team, waitMs) : step)
     }
   }
   return steps
 }
+
+/** Step for an entry that a late list may hide. */
+const unlisted = ({ looks }: CareTeam, waitMs: number): EntryStep =>
+  looks < LOOKS ? { step: 'look', waitMs } : { step: 'doubt' }
 
 /** Milliseconds by which the list may be too late to show an entry of the provider. */
 const lateMs = ({ known, shownUntil, listed }: CareTeam, npi: string): number =>
@@ -80,6 +85,9 @@ interface Provider {
   /** Steps decided before. */
   readonly steps: EntrySteps
 }
+
+/** Steps for entries that were, or may be, sent: an equal entry shares the outcome. */
+const SENT: ReadonlySet<EntryStep['step'] | undefined> = new Set(['create', 'look', 'doubt'])
 
 /** Decides one entry, after all newer ones of its provider. */
 function decideEntry(
@@ -93,7 +101,7 @@ function decideEntry(
   if (isThere) return KNOWN
   if (changed === 'replace' && isOutdated(kept, has)) return OUTDATED
   const isSent = ({ entry, status }: WantedCareTeam): boolean =>
-    status === 'doubtful' || steps.get(entry)?.step === 'create' || steps.get(entry)?.step === 'look'
+    status === 'doubtful' || SENT.has(steps.get(entry)?.step)
   const first = wanted.find((other) => isSent(other) && isSame(one, other))
   if (first !== undefined) return { step: 'share', first: first.entry }
   const isTaken = has.length > 0 || wanted.some((other) => other.status !== 'open' || isSent(other))
@@ -128,9 +136,6 @@ type DeletionStep =
     }
 
 const NOTHING = { step: 'nothing' } as const
-
-/** Most further reads of a list that does not show a stored entry. */
-const LOOKS = 2
 
 /**
  * Decides the deletions owed for a provider, newest first: while the newest waits, no older one is carried out, as the newest may have wanted those

@@ -41,15 +41,26 @@ export interface Dispatcher {
   tryWithin(ms: number): void
 }
 
-export interface Traffic {
+interface Traffic {
   readonly breaker: Breaker['state']
   /** Requests permitted in flight while the breaker is closed. */
   readonly permitted: number
   readonly underWay: number
 }
 
-/** Traffic before the first request. */
-export const NO_TRAFFIC: Traffic = { breaker: 'closed', permitted: 0, underWay: 0 }
+/** Traffic to several gateways, summed. A breaker that is not closed is shown. */
+export function trafficOf(dispatchers: Iterable<Pick<Dispatcher, 'traffic'>>): Traffic {
+  let sum: Traffic = { breaker: 'closed', permitted: 0, underWay: 0 }
+  for (const dispatcher of dispatchers) {
+    const { breaker, permitted, underWay } = dispatcher.traffic()
+    sum = {
+      breaker: sum.breaker === 'open' || breaker === 'closed' ? sum.breaker : breaker,
+      permitted: sum.permitted + permitted,
+      underWay: sum.underWay + underWay,
+    }
+  }
+  return sum
+}
 
 type Turn = 'new' | 'again' | 'now'
 
@@ -84,39 +95,17 @@ interface OpenLane {
   underWay: number
 }
 
-export function createDispatcher({
-  now,
-  random,
-  sleep,
-  requestsPerSecond,
-  share,
-}: DispatcherOptions): Dispatcher {
+export function createDispatcher(options: DispatcherOptions): Dispatcher {
+  const { now, random, sleep, requestsPerSecond, share } = options
   const clock = steadily(now)
   let flow = beginFlow(0, requestsPerSecond)
-  /** Lanes with waiting requests, in the order of their turns. */
-  const lanes: OpenLane[] = []
-  let alarm: { readonly at: number; readonly stop: AbortController } | undefined
-
-  const setAlarm = (at: number): void => {
-    if (alarm !== undefined && alarm.at <= at) return
-    alarm?.stop.abort()
-    const set = { at, stop: new AbortController() }
-    alarm = set
-    sleep(Math.max(1, Math.ceil(at - clock())), set.stop.signal).then(
-      () => {
-        if (alarm !== set) return
-        alarm = undefined
-        sendNext()
-      },
-      () => undefined,
-    )
-  }
-
+  const queue = createQueue()
+  const alarm = createAlarm(clock, sleep, () => sendNext())
   const shared =
     share &&
     followShare(share, clock, {
       flow: () => flow,
-      isWaiting: () => lanes.length > 0,
+      isWaiting: () => !queue.isEmpty(),
       adopt(granted) {
         flow = adopt(flow, granted, clock())
         sendNext()
@@ -126,25 +115,32 @@ export function createDispatcher({
   const sendNext = (): void => {
     // The next renewal calls this function again.
     if (shared?.isFresh() === false) return
-    for (;;) {
-      const free = lanes.filter((lane) => lane.underWay < lane.ceiling)
-      const hurried = free.find(({ waiting: [first] }) => first?.turn === 'now')
-      const lane = hurried ?? free[0]
-      if (lane === undefined) break
-      const at = nextStart(hurried === undefined ? flow : hastenedBy(flow, clock()))
+    for (let next = queue.next(); next !== undefined; next = queue.next()) {
+      const at = nextStart(next.isHurried ? hastenedBy(flow, clock()) : flow)
       if (at > clock()) {
         // Infinity: the end of a request calls this function again.
-        if (at !== Number.POSITIVE_INFINITY) setAlarm(at)
+        if (at !== Number.POSITIVE_INFINITY) alarm.set(at)
         return
       }
-      lanes.splice(lanes.indexOf(lane), 1)
-      const next = lane.waiting.shift()
-      if (lane.waiting.length > 0) lanes.push(lane)
-      next?.begin()
+      queue.take(next.lane)?.begin()
     }
     // Nothing waits for a time any more: no timer may keep the process alive.
-    alarm?.stop.abort()
-    alarm = undefined
+    alarm.clear()
+  }
+
+  const begin: Dispatching['begin'] = (lane) => {
+    flow = start(flow, clock())
+    // An opening breaker starts an epoch: requests sent before say nothing about the gateway now.
+    const { epoch } = flow.breaker
+    lane.underWay++
+    return (ending) => {
+      const before = flow.breaker
+      flow = end(flow, epoch, ending, clock(), random)
+      const { breaker } = flow
+      if (breaker.epoch !== before.epoch || breaker.notBefore > before.notBefore) shared?.heard()
+      lane.underWay--
+      sendNext()
+    }
   }
 
   /** Milliseconds left while the breaker is open. */
@@ -153,51 +149,12 @@ export function createDispatcher({
   return {
     lane(ceiling, signal) {
       flow = admit(flow, ceiling)
-      const lane: OpenLane = { ceiling, waiting: [], underWay: 0 }
-      signal.addEventListener('abort', () => {
-        for (const { reject } of lane.waiting.splice(0)) reject(signal.reason)
-        if (lanes.includes(lane)) lanes.splice(lanes.indexOf(lane), 1)
-        sendNext()
+      return openLane({ ceiling, waiting: [], underWay: 0 }, signal, {
+        queue,
+        begin,
+        sendNext,
+        wakeShare: () => shared?.begin(),
       })
-      return {
-        run: (turn, request) =>
-          new Promise((resolve, reject) => {
-            if (signal.aborted) return reject(signal.reason)
-            shared?.begin()
-            const begin = (): void => {
-              const started = start(flow, clock())
-              // An opening breaker starts an epoch: requests sent before say nothing about the gateway now.
-              const { epoch } = started.breaker
-              flow = started
-              lane.underWay++
-              const ended = (ending: Ending): void => {
-                const before = flow.breaker
-                flow = end(flow, epoch, ending, clock(), random)
-                const { breaker } = flow
-                if (breaker.epoch !== before.epoch || breaker.notBefore > before.notBefore) shared?.heard()
-                lane.underWay--
-                sendNext()
-              }
-              request().then(
-                (result) => {
-                  resolve(result)
-                  ended({ kind: 'answered' })
-                },
-                (error: unknown) => {
-                  // Called before the caller learns of the error: the caller's next step depends on whether sending is held now.
-                  ended(endingOf(error))
-                  reject(error)
-                },
-              )
-            }
-            const hurried = lane.waiting.findIndex((one) => one.turn !== 'now')
-            const place =
-              turn === 'now' ? 0 : turn === 'again' && hurried !== -1 ? hurried : lane.waiting.length
-            lane.waiting.splice(place, 0, { turn, begin, reject })
-            if (!lanes.includes(lane)) lanes.push(lane)
-            sendNext()
-          }),
-      }
     },
     heldForMs: () => left(flow.breaker.until),
     askedForMs: () => left(flow.breaker.notBefore),
@@ -208,6 +165,119 @@ export function createDispatcher({
     tryWithin(ms) {
       flow = hastenedBy(flow, clock() + ms)
       sendNext()
+    },
+  }
+}
+
+interface Dispatching {
+  readonly queue: Queue
+  /** Notes a request of the lane as under way. @returns a function to note its end */
+  readonly begin: (lane: OpenLane) => (ending: Ending) => void
+  readonly sendNext: () => void
+  readonly wakeShare: () => void
+}
+
+function openLane(
+  lane: OpenLane,
+  signal: AbortSignal,
+  { queue, begin, sendNext, wakeShare }: Dispatching,
+): Lane {
+  signal.addEventListener('abort', () => {
+    for (const { reject } of queue.empty(lane)) reject(signal.reason)
+    sendNext()
+  })
+  return {
+    run: (turn, request) =>
+      new Promise((resolve, reject) => {
+        if (signal.aborted) return reject(signal.reason)
+        wakeShare()
+        const send = (): void => carryOut(request, begin(lane), resolve, reject)
+        queue.add(lane, { turn, begin: send, reject })
+        sendNext()
+      }),
+  }
+}
+
+/** Sends, and notes the end before the caller learns of an error: the caller's next step depends on whether sending is held now. */
+function carryOut<T>(
+  request: () => Promise<T>,
+  ended: (ending: Ending) => void,
+  resolve: (result: T) => void,
+  reject: (reason: unknown) => void,
+): void {
+  request().then(
+    (result) => {
+      resolve(result)
+      ended({ kind: 'answered' })
+    },
+    (error: unknown) => {
+      ended(endingOf(error))
+      reject(error)
+    },
+  )
+}
+
+type Queue = ReturnType<typeof createQueue>
+
+/** Orders the lanes with waiting requests by their turns. */
+function createQueue() {
+  const lanes: OpenLane[] = []
+  const remove = (lane: OpenLane): void => {
+    if (lanes.includes(lane)) lanes.splice(lanes.indexOf(lane), 1)
+  }
+  return {
+    isEmpty: () => lanes.length === 0,
+    add(lane: OpenLane, one: Waiting): void {
+      const { waiting } = lane
+      const behindHurried = waiting.findIndex(({ turn }) => turn !== 'now')
+      const last = waiting.length
+      const again = behindHurried === -1 ? last : behindHurried
+      waiting.splice({ now: 0, again, new: last }[one.turn], 0, one)
+      if (!lanes.includes(lane)) lanes.push(lane)
+    },
+    /** Lane of the next request; undefined where no lane with a request has room. */
+    next(): { readonly lane: OpenLane; readonly isHurried: boolean } | undefined {
+      const free = lanes.filter((lane) => lane.underWay < lane.ceiling)
+      const hurried = free.find(({ waiting: [first] }) => first?.turn === 'now')
+      const lane = hurried ?? free[0]
+      return lane && { lane, isHurried: hurried !== undefined }
+    },
+    /** Takes a request of the lane, whose next turn comes after those of the others. */
+    take(lane: OpenLane): Waiting | undefined {
+      remove(lane)
+      const one = lane.waiting.shift()
+      if (lane.waiting.length > 0) lanes.push(lane)
+      return one
+    },
+    /** Takes all requests of the lane. */
+    empty(lane: OpenLane): readonly Waiting[] {
+      remove(lane)
+      return lane.waiting.splice(0)
+    },
+  }
+}
+
+/** One alarm, at the earliest of the times set. */
+function createAlarm(clock: () => number, sleep: DispatcherOptions['sleep'], ring: () => void) {
+  let current: { readonly at: number; readonly stop: AbortController } | undefined
+  return {
+    set(at: number): void {
+      if (current !== undefined && current.at <= at) return
+      current?.stop.abort()
+      const own = { at, stop: new AbortController() }
+      current = own
+      sleep(Math.max(1, Math.ceil(at - clock())), own.stop.signal).then(
+        () => {
+          if (current !== own) return
+          current = undefined
+          ring()
+        },
+        () => undefined,
+      )
+    },
+    clear(): void {
+      current?.stop.abort()
+      current = undefined
     },
   }
 }

@@ -86,7 +86,7 @@ export interface LostBatch extends Asked, OtherBatches {
 }
 
 /** Records of a batch absent from the profiles. */
-export interface AbsentRecords {
+interface AbsentRecords {
   readonly of: 'absent records'
   /** True after an answer of success. */
   readonly isAccepted: boolean

@@ -4,13 +4,20 @@
  */
 import pRetry from 'p-retry'
 import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
+import type { Tallies } from '../ledger/ledger.ts'
 import { allDone, WaybillError } from '../model/errors.ts'
-import type { Lane } from './dispatcher.ts'
+import type { Dispatcher, Lane } from './dispatcher.ts'
 import { countOthers, type LostTries } from './others.ts'
 import { type Cause, causeOf, type OutageOptions, type OutageWatch, watchOutage } from './outage.ts'
-import { type QuestionOptions, questionAboutNobody } from './question.ts'
-import { decide, type FailedRequest, isLate, type LostBatch, type Purpose } from './retry-policy.ts'
-import { createTokenRenewal, type TokenRenewal } from './token-renewal.ts'
+import {
+  decide,
+  type FailedRequest,
+  isLate,
+  type LostBatch,
+  type Purpose,
+  QUESTION_WAITS_MS,
+  QUESTIONS_ABOUT_NOBODY,
+} from './retry-policy.ts'
 
 export interface SendingOptions extends OutageOptions, QuestionOptions {
   /** Most requests of this run in flight. */
@@ -351,3 +358,68 @@ const refusedCredentials = (operation: string, cause: GatewayError): WaybillErro
     `the gateway answered ${cause.status ?? cause.class} to "${operation}"`,
     { cause },
   )
+
+type TokenRenewal = ReturnType<typeof createTokenRenewal>
+
+/** Renews the token once for all requests refused with it. */
+function createTokenRenewal(renewToken: () => Promise<void>) {
+  let underWay: Promise<void> | undefined
+  const token = {
+    /** Number of renewals: identifies the token of a request. */
+    generation: 0,
+    /** @param refused generation of the token that the request used; a later generation means that the token is renewed already */
+    async renew(refused: number): Promise<void> {
+      if (refused !== token.generation) return
+      underWay ??= renewToken()
+        .then(() => {
+          token.generation++
+        })
+        .finally(() => {
+          underWay = undefined
+        })
+      await underWay
+    },
+  }
+  return token
+}
+
+interface QuestionOptions {
+  /** Dispatcher of all requests of this process to the gateway. */
+  readonly dispatcher: Dispatcher
+  readonly tallies: Tallies
+  /** @throws GatewayError */
+  readonly askAboutNobody: () => Promise<unknown>
+  /** Saves the counts as well. @throws WaybillError `lease-lost` where another process holds the run by now */
+  readonly assertHeld: () => Promise<void>
+}
+
+/**
+ * @returns a function that probes whether the gateway answers now. Concurrent callers share one probe. It throws WaybillError where the run must stop
+ */
+function questionAboutNobody(
+  { dispatcher, tallies: { requests }, askAboutNobody, assertHeld }: QuestionOptions,
+  lane: Lane,
+): () => Promise<boolean> {
+  const ask = async (tries: number): Promise<boolean> => {
+    if (dispatcher.askedForMs() > QUESTION_WAITS_MS) return false
+    try {
+      await lane.run('now', async () => {
+        requests.readBack++
+        await allDone([askAboutNobody(), assertHeld()])
+      })
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      if (error.class === 'not-sent') requests.readBack--
+      if (error.class === 'refused' && (error.envelopeCode ?? error.gatewayMessage) !== undefined) return true
+      return tries > 1 && ask(tries - 1)
+    }
+    return true
+  }
+  let asking: Promise<boolean> | undefined
+  return () => {
+    asking ??= ask(QUESTIONS_ABOUT_NOBODY).finally(() => {
+      asking = undefined
+    })
+    return asking
+  }
+}

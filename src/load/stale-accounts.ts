@@ -115,7 +115,7 @@ export function createStaleAccounts(context: StaleContext): StaleAccounts {
     if (sign !== 'no-account') await forget()
     if (renewed === undefined) return
     const { accountId, sentBefore } = renewed
-    await runLedger.saveAccounts(gatewayName, [{ ...known, accountId, isNew: false, sentBefore }], now())
+    await runLedger.saveAccounts(gatewayName, [{ ...known, accountId, sentBefore }], now())
   }
 
   return {

@@ -56,7 +56,8 @@ async function checkJob(
     const job = await readJob(folders, name)
     assertTellable(look.settings, job)
     chooseGateway(look.settings, job)
-    const sources = job.sources.map((source) => () => checkSource(folders, job, source, arrival, look))
+    const given = job.sources.filter(({ place }) => place.isMade !== true)
+    const sources = given.map((source) => () => checkSource(folders, job, source, arrival, look))
     const checks = [...sources, () => checkTarget(job, look)]
     return (await Promise.all(checks.map((check) => tried('job', name, check)))).flat()
   })

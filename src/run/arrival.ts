@@ -28,6 +28,7 @@ import {
   meantBy,
   nameThere,
   type RefusedFile,
+  type SourceAccess,
 } from '../extract/sources/source.ts'
 import type { RunKind } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
@@ -45,8 +46,7 @@ import {
 const MOST_COMPANION_BYTES = 16 * 1024 ** 2
 
 /** Access to sources: keys, passwords and limits. */
-export interface SourceSettings extends PgpKeyFiles {
-  readonly sftpPassword?: string | undefined
+export interface SourceSettings extends PgpKeyFiles, SourceAccess {
   /** Free bytes required on the disk of the spool. */
   readonly minFree?: number
   /** Ends listing, fetching, unpacking and reading; aborted with a `WaybillError`, which is thrown. */

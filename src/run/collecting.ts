@@ -2,7 +2,7 @@
  * Collecting run: asks about the people of each chunk, appends the answers to files set aside, and settles these with the chunk. A person on two rows
  * is asked about once a run.
  */
-
+import { dirname, join } from 'node:path'
 import {
   type CollectedPerson,
   type CollectedText,
@@ -14,7 +14,12 @@ import {
   type Read,
   textOf,
 } from '../collect/kinds.ts'
-import type { CollectDefinition, TargetDefinition } from '../definitions/collect-definition.ts'
+import {
+  type CollectDefinition,
+  type TargetDefinition,
+  targetPlace,
+} from '../definitions/collect-definition.ts'
+import type { Job } from '../definitions/definition-files.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { CollectedOf, Ledger, RunLedger } from '../ledger/ledger.ts'
 import { NOTHING_OF_PROFILES } from '../load/load-chunk.ts'
@@ -24,6 +29,8 @@ import { allDone } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import type { ChunkRow } from './chunks.ts'
 import { Collection, type Destination, openCollection, writeBodies } from './collection-files.ts'
+import { type GoneArticles, goneArticles } from './listed-ids.ts'
+import type { World } from './plan.ts'
 import type { Worker } from './worker.ts'
 
 /** Texts of the answers about the people of a chunk. */
@@ -49,8 +56,8 @@ interface CollectingParts {
   readonly now: () => number
   /** JSON: collection of an earlier process of the run. */
   readonly before: string | null
-  /** Articles no longer listed, a line of NDJSON each, for a job that collects articles. */
-  readonly gone: () => Promise<readonly string[]>
+  /** Set for a job that collects articles. */
+  readonly gone: (() => Promise<GoneArticles>) | undefined
 }
 
 const CHUNK_ROWS = 500
@@ -110,16 +117,54 @@ export function createCollector(parts: CollectingParts) {
     async finish(isRead) {
       if (!isRead && before === undefined) return
       const about = await aboutCollection(parts)
+      const gone = await parts.gone?.()
       const publish = async (): Promise<Collection> => {
-        if (!parts.what.what.includes('articles')) return files.publish(about)
-        const gone = await parts.gone()
-        const texts = new Map([[GONE, { text: gone.join(''), lines: gone.length }]])
-        return files.publish({ ...about, gone: gone.length }, { texts, files: writeBodies })
+        if (gone === undefined) return files.publish(about)
+        const { lines } = gone
+        const texts = new Map([[GONE, { text: lines.join(''), lines: lines.length }]])
+        return files.publish({ ...about, gone: lines.length }, { texts, files: writeBodies })
       }
       await runLedger.noteCollection(JSON.stringify(await publish()))
+      await gone?.keep()
       files.clear()
     },
   } satisfies Worker
+}
+
+interface CollectingRun extends Pick<CollectingParts, 'runLedger' | 'read' | 'startedAt' | 'before'> {
+  /** Aborted when the run is to stop. */
+  readonly signal: AbortSignal
+}
+
+/** Worker for the job of a run; undefined for a job that sends records. */
+export function collectorOf(
+  world: Pick<
+    World,
+    'ledger' | 'gateway' | 'gatewayName' | 'identity' | 'now' | 'home' | 'sources' | 'arrival'
+  >,
+  { definition: { collect, to, job }, file, sources }: Job,
+  { signal, ...run }: CollectingRun,
+): Worker | undefined {
+  if (collect === undefined || to === undefined) return undefined
+  const { ledger, gateway, gatewayName, identity, now, home, arrival } = world
+  const { assertHeld, lease } = run.runLedger
+  const { folder, remote } = targetPlace(to, dirname(file), join(home, 'undelivered'))
+  return createCollector({
+    ...run,
+    ledger,
+    gateway,
+    gatewayName,
+    identity,
+    what: collect,
+    to,
+    folder,
+    destination: remote && { place: remote, secrets: world.sources, signal, assertHeld },
+    job,
+    now,
+    gone: collect.what.includes('articles')
+      ? () => goneArticles({ home, job, run: lease.runId, ledger, arrival, sources })
+      : undefined,
+  })
 }
 
 /** Asks about a person. @param before content collected by an earlier run */

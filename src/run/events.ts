@@ -7,7 +7,8 @@ import type { DefinitionFolders } from '../definitions/definition-files.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Exception, Ledger, RunEnd, RunLedger, Tallies } from '../ledger/ledger.ts'
 import type { BatchAnswer } from '../load/batch-watch.ts'
-import type { GatewayShare } from '../load/dispatcher.ts'
+import type { SizeLimits } from '../load/batches.ts'
+import type { Dispatcher } from '../load/dispatcher.ts'
 import type { ReportedOutage } from '../load/outage.ts'
 import type { Counts } from '../model/balance.ts'
 import type { WaybillError } from '../model/errors.ts'
@@ -166,6 +167,10 @@ export interface RunDependencies {
   readonly gateway: Gateway
   /** Names the gateway in the ledger. */
   readonly gatewayName: string
+  /** Sends all requests of this process to the gateway. */
+  readonly dispatcher: Dispatcher
+  /** Size limits of a batch, learned by all runs of this process at the gateway. */
+  readonly sizes: SizeLimits
   readonly identity: Identity
   /** Version of the program. */
   readonly version: string
@@ -187,10 +192,6 @@ export interface RunDependencies {
   readonly isDead: (owner: string) => boolean
   /** Aborted when the operator wants the run to stop: work in flight finishes, nothing new begins. */
   readonly interrupt: AbortSignal
-  /** Requests a second to the gateway at most; undefined: as many as the gateway takes. */
-  readonly requestsPerSecond?: number | undefined
-  /** Set where other machines send to the gateway, too. */
-  readonly share?: GatewayShare | undefined
 }
 
 /** Outage, as stored with the lease of the run; instants in milliseconds since the epoch. */

@@ -8,8 +8,8 @@
  * batch; settlement.ts settles it.
  */
 import { NONE_ASIDE } from '../ledger/audit.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { NAME_CHANGED } from '../load/accounts.ts'
-import { noteMissing } from '../load/care-team-missing.ts'
 import type { CellsHash } from '../load/row-print.ts'
 import { addCounts, assertBalanced, type Counts } from '../model/balance.ts'
 import { filesExhausted, isExportProblem, WaybillError } from '../model/errors.ts'
@@ -61,7 +61,7 @@ async function send(plan: RunPlan, world: World): Promise<RunEnd> {
       error = end.error
       if (error !== undefined) break
     }
-    if (error === undefined) await run.stages.worker.finish(worked.length > 0)
+    if (error === undefined) await run.worker.finish(worked.length > 0)
   } catch (stopped) {
     error = stopped
   }
@@ -82,9 +82,9 @@ async function* discover(plan: RunPlan, run: OpenRun, world: World): AsyncGenera
     accept,
     mayStop: true,
     whole: plan.limit === Number.POSITIVE_INFINITY,
-    now: run.stages.startedAt,
+    now: run.opening.startedAt,
   })
-  const contentsAside = () => ledger.putAside.contents(run.stages.load.jobId)
+  const contentsAside = () => ledger.putAside.contents(run.runLedger.lease.jobId)
   switch (exports.from) {
     case 'found': {
       const { found, mappings, acceptDrift } = exports
@@ -131,7 +131,7 @@ async function runExport(run: OpenRun, step: ExportStep): Promise<ExportEnd | un
     if (!isExportProblem(error)) throw error
     const { record } = step
     // Records sent by an earlier process must be settled first: once the export is over, nobody would look for them.
-    const chunks = await run.stages.ledger.chunks.ofExport(record.id)
+    const chunks = await run.ledger.chunks.ofExport(record.id)
     if (chunks.some(({ state }) => state === 'open')) throw error
     await run.runLedger.endExport(record.id, 'failed', exportFault(error))
     run.events.emit({ type: 'exportFailed', name: record.name, error })
@@ -146,7 +146,7 @@ async function runExport(run: OpenRun, step: ExportStep): Promise<ExportEnd | un
  */
 async function carryOut(run: OpenRun, step: ExportStep): Promise<ExportEnd> {
   const work = await beginExport(run, step)
-  const { stages, record, resumption, rejects, open, counts } = work
+  const { worker, record, resumption, rejects, open, counts } = work
   const pipeline = createPipeline(
     (chunk) => workOne(work, chunk),
     (chunk, worked) => settleOne(work, chunk, worked),
@@ -156,11 +156,11 @@ async function carryOut(run: OpenRun, step: ExportStep): Promise<ExportEnd> {
     try {
       const { number, skip, open: cutBefore } = resumption
       // Work in flight is settled as a whole: a chunk cut short would lose track of records already sent.
-      const limit = Math.max(stages.limit, rowsOf(cutBefore))
-      const { mapper, known } = work
+      const limit = Math.max(work.limit, rowsOf(cutBefore))
+      const { mapper, known, opening } = work
       const blocks = work.opened.rows(resumption.from)
-      const range = { number, skip, limit, cutBefore, rows: stages.worker.chunkRows }
-      for await (const chunk of cutChunks(blocks, mapper, stages.identity, record.export_id, range, known))
+      const range = { number, skip, limit, cutBefore, rows: worker.chunkRows }
+      for await (const chunk of cutChunks(blocks, mapper, opening.identity, record.export_id, range, known))
         await pipeline.add(chunk)
     } finally {
       await pipeline.drain()
@@ -174,7 +174,7 @@ async function carryOut(run: OpenRun, step: ExportStep): Promise<ExportEnd> {
       const heldBack = await holdBack(origin, work.inFront, rejects, work.stoppedAt)
       await run.runLedger.noteHeldBack(record.id, heldBack)
     }
-    for (const chunk of open.values()) addCounts(counts, stages.worker.pending(chunk))
+    for (const chunk of open.values()) addCounts(counts, worker.pending(chunk))
     return { counts, error }
   } finally {
     await rejects.close()
@@ -185,19 +185,20 @@ type ExportWork = Awaited<ReturnType<typeof beginExport>>
 
 /** Opens the export where an earlier process stopped. */
 async function beginExport(run: OpenRun, step: ExportStep) {
-  const { stages, runLedger, events } = run
+  const { ledger, runLedger, events, home } = run
+  const { jobId } = runLedger.lease
   const { record, mapping, limits, position } = step
-  const { opened, mapper } = await openRows(stages, record, mapping, limits)
-  const arrival = await stages.ledger.exports.arrivalOf(stages.load.jobId, record)
-  const isRenewed = await wasReadOtherwise(stages, record)
-  const hashOf = stages.identity.cellsUnder(JSON.stringify([stages.version, mapping.digest, opened.columns]))
-  const known = step.watch === undefined ? knownRowsOf(stages, record, mapper, hashOf) : undefined
+  const { opened, mapper } = await openRows(run.opening, record, mapping, limits)
+  const arrival = await ledger.exports.arrivalOf(jobId, record)
+  const isRenewed = await wasReadOtherwise(ledger, jobId, record)
+  const hashOf = run.cellsUnder(mapping.digest, opened.columns)
+  const known = step.watch === undefined ? knownRowsOf(run, record, mapper, hashOf) : undefined
   const inFront = columnsInFront(opened.columns, mapping.read)
-  const listsTeams = listsCareTeams(stages, record, mapping)
-  const resumption = resumptionOf(await stages.ledger.chunks.ofExport(record.id))
+  const listsTeams = listsCareTeams(run, record, mapping)
+  const resumption = resumptionOf(await ledger.chunks.ofExport(record.id))
   const { counts, rejectsLength } = resumption
-  const file = rejectsPath(stages, record)
-  const rejects = openAppended(stages.home, file, rejectsLength, runLedger.assertHeld)
+  const file = rejectsPath(run, record)
+  const rejects = openAppended(home, file, rejectsLength, runLedger.assertHeld)
   const { notes = [] } = opened
   if (notes.length > 0) events.emit({ type: 'exportNoted', name: record.name, notes })
   const progress = (byteOffset: number) => ({ name: record.name, counts, share: opened.share(byteOffset) })
@@ -227,20 +228,21 @@ async function beginExport(run: OpenRun, step: ExportStep) {
 
 /** Recognises rows; undefined where each record must be made. */
 function knownRowsOf(
-  { ledger, identity, load: { jobId, accounts }, worker }: OpenRun['stages'],
+  { ledger, runLedger, worker, settling: { identity, gatewayName } }: OpenRun,
   { reading }: ExportStep['record'],
   { recogniser }: RowMapper,
   hashOf: CellsHash,
 ): KnownRows | undefined {
   if (reading !== 'whole' || !worker.recognises || recogniser === undefined) return undefined
-  return createKnownRows({ ledger, identity, jobId, gatewayName: accounts.gatewayName }, recogniser, hashOf)
+  const { jobId } = runLedger.lease
+  return createKnownRows({ ledger, identity, jobId, gatewayName }, recogniser, hashOf)
 }
 
 async function beginOne(work: ExportWork, chunk: Chunk): Promise<void> {
-  const { stages, resumption, watch } = work
-  await stages.turn(chunk.number)
+  const { gate, resumption, watch } = work
+  await gate.turn(chunk.number)
   try {
-    stages.stopWhen.look(chunk.rows, resumption.open.has(chunk.number))
+    gate.stopWhen.look(chunk.rows, resumption.open.has(chunk.number))
   } catch (error) {
     work.stoppedAt = chunk
     throw error
@@ -250,10 +252,10 @@ async function beginOne(work: ExportWork, chunk: Chunk): Promise<void> {
 
 /** Notes the chunk as open, and hands it to the worker. */
 async function workOne(work: ExportWork, chunk: Chunk): Promise<WorkedChunk> {
-  const { stages, runLedger, record, arrival, open } = work
+  const { gate, runLedger, record, arrival, open } = work
   const { number, rows, entries, start } = chunk
   open.set(number, chunk)
-  stages.inHand(entries.length)
+  gate.inHand(entries.length)
   const { row: firstRow, line: firstLine, byteOffset } = start
   await runLedger.openChunk(record.id, { number, firstRow, firstLine, byteOffset, rows: rows.length })
   const isTakenUp = record.reading !== 'whole'
@@ -261,43 +263,42 @@ async function workOne(work: ExportWork, chunk: Chunk): Promise<WorkedChunk> {
     exportRow: record.id,
     exportId: record.export_id,
     arrival,
-    isBackfill: stages.isBackfill,
+    isBackfill: work.settling.isBackfill,
     isAgain: isTakenUp || arrival !== record.id,
     isRenewed: work.isRenewed,
-    orders: stages.ordersWith(record),
+    orders: work.ordersWith(record),
     isTakenUp,
     resumed: work.resumption.open.has(number),
     hashOf: work.hashOf,
     isRecognised: work.known !== undefined,
     listsTeams: work.listsTeams,
   }
-  return stages.worker.work(chunk, around).catch((error: unknown) => {
-    stages.stop(error)
+  return work.worker.work(chunk, around).catch((error: unknown) => {
+    gate.stop(error)
     throw error
   })
 }
 
 async function settleOne(work: ExportWork, chunk: Chunk, worked: WorkedChunk): Promise<void> {
-  const { stages, events, record, inFront, arrival, listsTeams, counts } = work
+  const { settling, events, record, inFront, arrival, listsTeams, counts } = work
   const [renamed] = counts.warnings[NAME_CHANGED.code] === undefined ? renamedIn(worked) : []
   const settled = { record, inFront, arrival, listsTeams }
-  addCounts(counts, await settleChunk(stages, settled, work.rejects, chunk, worked))
+  addCounts(counts, await settleChunk(settling, settled, work.rejects, chunk, worked))
   if (renamed !== undefined) {
     const note = `row ${renamed.row} (line ${renamed.line}) ${NAME_CHANGED.message}`
     events.emit({ type: 'exportNoted', name: record.name, notes: [note] })
   }
   work.open.delete(chunk.number)
-  stages.inHand(-chunk.entries.length)
-  const left = () => leftBehind(stages.identity, record, worked)
+  work.gate.inHand(-chunk.entries.length)
+  const left = () => leftBehind(settling.identity, record, worked)
   events.emit({ type: 'exportAdvanced', ...work.progress(worked.rows.at(-1)?.source.byteOffset ?? 0), left })
 }
 
 /** Judges and ends an export that was read to its end. */
 async function endExport(work: ExportWork): Promise<void> {
-  const { stages, runLedger, events, record, counts, isSmall = false } = work
+  const { runLedger, events, record, counts, isSmall = false } = work
   await assertReadWhole(work.opened, record, counts)
-  if (work.listsTeams)
-    await noteMissing({ ...stages.load.careTeams, runLedger }, stages.load.jobId, work.arrival)
+  if (work.listsTeams) await work.worker.noteMissing?.(work.arrival)
   const findings = toLookAt((await work.watch?.end(runLedger, record.id)) ?? [])
   await runLedger.endExport(record.id, 'finished')
   assertBalanced(counts, record.name)
@@ -308,23 +309,24 @@ async function endExport(work: ExportWork): Promise<void> {
 
 /** True if the export lists all care teams of a person and is read as a whole: teams no longer listed are then missing. */
 const listsCareTeams = (
-  { load, isBackfill, limit }: OpenRun['stages'],
+  { worker, settling, limit }: Pick<OpenRun, 'worker' | 'settling' | 'limit'>,
   { reading }: ExportStep['record'],
   { definition }: ExportStep['mapping'],
 ): boolean =>
-  load.careTeams.missing === 'delete' &&
+  worker.noteMissing !== undefined &&
   definition.careTeams !== undefined &&
   reading === 'whole' &&
-  !isBackfill &&
+  !settling.isBackfill &&
   limit === Number.POSITIVE_INFINITY
 
 /** True if the export was corrected by hand, or was last read by another mapping: a row may then give other records. */
 async function wasReadOtherwise(
-  { ledger, load }: Pick<OpenRun['stages'], 'ledger' | 'load'>,
+  ledger: Pick<Ledger, 'exports'>,
+  jobId: number,
   record: ExportStep['record'],
 ): Promise<boolean> {
   if (record.reading === 'rejects') return true
-  const last = await ledger.exports.lastReading(load.jobId, record)
+  const last = await ledger.exports.lastReading(jobId, record)
   if (last === undefined) return false
   return (await ledger.exports.find(last))?.mapping_digest !== record.mapping_digest
 }

@@ -23,8 +23,8 @@ export interface ExportAtHand extends ExportRecord {
   readonly version: string
 }
 
-interface OpeningContext {
-  readonly ledger: Ledger
+export interface OpeningContext {
+  readonly ledger: Pick<Ledger, 'exports' | 'left'>
   readonly runLedger: Pick<RunLedger, 'lease'>
   readonly identity: Identity
   /** Start of the run, used as the time for mapping. */

@@ -7,6 +7,7 @@ import type {
   LeftEvent,
   LeftRecord,
   Ruling,
+  RunLedger,
   RunOrigin,
 } from '../ledger/ledger.ts'
 import { packEntries } from '../ledger/packed-records.ts'
@@ -20,12 +21,25 @@ import { WaybillError } from '../model/errors.ts'
 import { type Identity, transactionId } from '../model/ids.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
 import type { Chunk, ChunkRow } from './chunks.ts'
-import type { RunStages } from './connect-stages.ts'
 import type { LeftBehind } from './events.ts'
 import { type AppendedFile, receiptsOf, receiptsText, type SentAs } from './receipts.ts'
 import { rejectsHeader, rejectsText, ruleOf } from './rejects.ts'
 import { releaseDoubts } from './settle-doubts.ts'
 import type { WorkedChunk } from './worker.ts'
+
+/** Settlement of chunks: the parts that are equal for all chunks of a run. */
+export interface Settling {
+  readonly ledger: Pick<Ledger, 'left' | 'slots'>
+  readonly runLedger: Pick<RunLedger, 'lease' | 'settleChunk'>
+  readonly identity: Identity
+  readonly receipts: AppendedFile
+  readonly gatewayName: string
+  readonly held: LoadContext['held']
+  readonly origin: Pick<RunOrigin, 'selection'> | undefined
+  /** True for old exports: none takes anything back. */
+  readonly isBackfill: boolean
+  readonly now: () => number
+}
 
 interface SettledExport {
   readonly record: ExportRecord
@@ -38,7 +52,7 @@ interface SettledExport {
 
 /** Writes rejects and receipts, then, in one transaction, everything that the ledger must know of the chunk. */
 export async function settleChunk(
-  context: RunStages,
+  context: Settling,
   { record, inFront, arrival, listsTeams }: SettledExport,
   rejects: AppendedFile,
   chunk: Pick<Chunk, 'number'>,
@@ -88,7 +102,7 @@ export async function settleChunk(
     // If a chunk is worked again after a kill, the last time counts.
     tallies: { accounts: worked.accounts },
     names: names && {
-      gateway: context.load.accounts.gatewayName,
+      gateway: context.gatewayName,
       named: new Map([...names].map(([hashed, { named }]) => [hashed, named])),
     },
     collected,
@@ -174,25 +188,18 @@ function exceptionsOf(
   return exceptions
 }
 
-interface RulingContext {
-  readonly ledger: Ledger
-  readonly runLedger: { readonly lease: { readonly runId: string; readonly jobId: number } }
-  readonly load: Pick<LoadContext, 'held'>
-  readonly origin: Pick<RunOrigin, 'selection'> | undefined
-}
-
 /** Ruling on records left by other readings; undefined if there is nothing to rule. `sentAs` holds the found records. */
 async function rulingOf(
-  context: RulingContext,
+  context: Pick<Settling, 'ledger' | 'runLedger' | 'held' | 'origin'>,
   { record, arrival }: Pick<SettledExport, 'record' | 'arrival'>,
   rows: readonly ChunkRow[],
   { outcomes, learned }: Pick<LoadedChunk, 'outcomes' | 'learned'>,
 ): Promise<{ readonly ruling: Ruling | undefined; readonly sentAs: SentAs }> {
-  const { ledger, runLedger, load, origin } = context
+  const { ledger, runLedger, held, origin } = context
   const { jobId, runId } = runLedger.lease
   // Held records are not touched. The run that meets a record, perhaps sent by a given-up run, looks for it.
   const asked =
-    load.held !== 'hold'
+    held !== 'hold'
       ? outcomes
       : learned.asked.size === 0
         ? []

@@ -11,6 +11,7 @@ import { readJob, readMappings } from '../definitions/definition-files.ts'
 import { chooseGateway, gatewayNameOf } from '../definitions/jobs.ts'
 import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
 import type { Acting, Ledger } from '../ledger/ledger.ts'
+import { createDispatcher } from '../load/dispatcher.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import type { AccountKey } from '../model/record.ts'
@@ -18,9 +19,9 @@ import { withPassingArrival } from '../run/arrival.ts'
 import { createRunEvents } from '../run/events.ts'
 import { bringExports } from '../run/exports-of-run.ts'
 import { findExports, noneFound } from '../run/find-exports.ts'
-import { plainSending } from '../run/plain-sending.ts'
 import { namingCredential } from '../run/refused-credential.ts'
 import { openReading } from '../run/rows.ts'
+import { plainSending } from '../run/senders.ts'
 import { csvCells, revived } from '../system/csv-text.ts'
 import { newOwn, openOwn, wasTaken } from '../system/own-files.ts'
 import { compileBirthDate } from '../transform/dates.ts'
@@ -113,7 +114,8 @@ export async function eraseAccounts(
         await forget(ledger, identity, { gateway, account, acting })
     }
     try {
-      const sending = plainSending(application, connection.gateway, AT_ONCE, ({ waitMs, what }) =>
+      const outside = { ...application, dispatcher: createDispatcher(application) }
+      const sending = plainSending(outside, connection.gateway, AT_ONCE, ({ waitMs, what }) =>
         application.logger.warn(`the gateway refused or failed; the request is retried (${what})`, {
           waitMs,
         }),

@@ -76,7 +76,6 @@ export interface Amending {
   readonly receipt: (receipts: readonly Receipt[]) => Promise<Receipted>
   /** Aborted when the operator stops the process, or when the lease is lost. */
   readonly signal: AbortSignal
-  readonly stop: (reason: unknown) => void
 }
 
 export interface AmendingDependencies extends WaitingDependencies {
@@ -98,9 +97,7 @@ export async function amendRun<Result>(
   const { id, job, job_id: jobId, state } = named
   const isBackfill = kindOf(named) === 'backfill' && (state === 'running' || state === 'interrupted')
   const held = await holdJob(deps, { jobId, job, runId: id, givesWay: false, notWhileItRuns, isBackfill })
-  const stopping = new AbortController()
-  const stop = (reason: unknown): void => stopping.abort(reason)
-  const signal = AbortSignal.any([stopping.signal, deps.interrupt, held.lost])
+  const signal = AbortSignal.any([deps.interrupt, held.lost])
   const runLedger = deps.ledger.runs.amend(held.lease)
   let file: AppendedFile | undefined
   try {
@@ -111,7 +108,7 @@ export async function amendRun<Result>(
       file ??= openAppended(deps.home, path, run.receipts_length, runLedger.assertHeld)
       return { receiptsLength: await file.append(await receiptsText(receipts)) }
     }
-    return await work({ run, runLedger, receipt, signal, stop })
+    return await work({ run, runLedger, receipt, signal })
   } finally {
     await file?.close()
     await held.release()

@@ -30,6 +30,7 @@ export async function followed<End>(
 }
 
 interface FollowedRun extends Noticed {
+  readonly deps: RunDependencies
   /** Receivers of the metrics of the run. */
   readonly tell: readonly ((run: LastRun) => void | Promise<void>)[]
   /** True if an error that refused the run counts as a run. */
@@ -79,11 +80,17 @@ export async function begin(
   watch: BeginWatch,
   { job, gateway, refusals, requestsPerSecond, without, work }: Beginning,
 ): Promise<JobEnd> {
-  const { close, ...opened } = await openRunDependencies(application, watch, gateway, without)
+  const { close, ...opened } = await openRunDependencies(
+    application,
+    watch,
+    gateway,
+    without,
+    requestsPerSecond,
+  )
   const teller = createTeller(application, opened.ledger, new Map([[job.definition.job, targetsOf(job)]]))
   try {
     return await runFollowed(application, {
-      deps: { ...opened, requestsPerSecond },
+      deps: opened,
       job,
       teller,
       refusals,

@@ -11,10 +11,12 @@ import { z } from 'zod'
 import { type AccessTokenSource, checkCredential } from '../gateway/connection-settings.ts'
 import { createGateway, type UserToken } from '../gateway/gateway.ts'
 import type { TransportOptions } from '../gateway/transport.ts'
-import type { GatewayShare } from '../load/dispatcher.ts'
+import { createSizeLimits } from '../load/batches.ts'
+import { createDispatcher, type GatewayShare } from '../load/dispatcher.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { SourceSettings } from '../run/arrival.ts'
 import { createRunEvents, type RunDependencies, type RunListener } from '../run/events.ts'
+import { connectLists } from '../run/listed-ids.ts'
 import { BUILT_IN, type Settings, wholeEnvironment } from '../system/settings.ts'
 import { runShell } from '../system/shell-command.ts'
 import { shipped } from '../system/shipped.ts'
@@ -215,7 +217,7 @@ async function output(
 }
 
 /** Dependencies of runs at any gateway. */
-export type Surroundings = Omit<RunDependencies, 'gateway' | 'gatewayName'>
+export type Surroundings = Omit<RunDependencies, 'gateway' | 'gatewayName' | 'dispatcher' | 'sizes'>
 
 /**
  * Opens ledger and gateway of a run.
@@ -227,8 +229,9 @@ export async function openRunDependencies(
   watch: RunWatch,
   gateway: string,
   without: WithoutOld = {},
+  requestsPerSecond?: number,
 ): Promise<RunDependencies & Pick<Gateways, 'close'>> {
-  const { at, close } = await openGateways(application, watch, without)
+  const { at, close } = await openGateways(application, watch, without, requestsPerSecond)
   try {
     return { ...(await at(gateway)), close }
   } catch (error) {
@@ -252,15 +255,17 @@ interface Gateways {
   close(): Promise<void>
 }
 
-/** Opens the ledger for runs at several gateways. */
+/** Opens the ledger for runs at several gateways. @param requestsPerSecond to each at most; default: as many as a gateway takes */
 export async function openGateways(
   application: Application,
   { listener, onConnected, onRequest }: RunWatch,
   without: WithoutOld = {},
+  requestsPerSecond?: number,
 ): Promise<Gateways> {
   const { settings, version, now, random, sleep, owner, isDead, interrupt } = application
   const ledger = await application.openLedger(without, now())
   const connections = new Map<string, Promise<GatewayConnection>>()
+  const known = new Map<string, Pick<RunDependencies, 'dispatcher' | 'sizes'>>()
   const shares = new Map<string, ReturnType<typeof openShare>>()
   const shareOf = (name: string): GatewayShare | undefined => {
     const { paces } = ledger
@@ -268,6 +273,15 @@ export async function openGateways(
     const share = shares.get(name) ?? openShare(application, paces, name)
     shares.set(name, share)
     return share
+  }
+  const paceAt = (name: string): Pick<RunDependencies, 'dispatcher' | 'sizes'> => {
+    const share = shareOf(name)
+    const pace = known.get(name) ?? {
+      dispatcher: createDispatcher({ now, random, sleep, requestsPerSecond, share }),
+      sizes: createSizeLimits(),
+    }
+    known.set(name, pace)
+    return pace
   }
   const close = async (): Promise<void> => {
     for (const share of shares.values()) await share.close()
@@ -307,7 +321,8 @@ export async function openGateways(
       // A failed connection is tried again on next use.
       connecting.catch(() => connections.delete(name))
       const { gateway } = await connecting
-      return { ...common, gateway, gatewayName: name, share: shareOf(name) }
+      const at = { ...common, gateway, gatewayName: name, ...paceAt(name) }
+      return { ...at, sources: { ...at.sources, lists: connectLists(at) } }
     },
     close,
   }

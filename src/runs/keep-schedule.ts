@@ -11,13 +11,12 @@ import type { Job } from '../definitions/definition-files.ts'
 import { chooseGateway, gatewayNameOf, readTargets, targetsOf } from '../definitions/jobs.ts'
 import { keyOf, type Target } from '../definitions/notify-definition.ts'
 import { planLooks } from '../expect/expectation-watch.ts'
-import type { Gateway } from '../gateway/gateway.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
 import type { Tickets } from '../ledger/tickets.ts'
+import { type Dispatcher, trafficOf } from '../load/dispatcher.ts'
 import { allDone, WaybillError } from '../model/errors.ts'
 import type { Need } from '../needs/need.ts'
 import { noteRefusedStart } from '../needs/refused-starts.ts'
-import { trafficOf } from '../run/connect-stages.ts'
 import type { RunDependencies, RunListener } from '../run/events.ts'
 import { runSchedule } from '../schedule/run-schedule.ts'
 import {
@@ -99,7 +98,7 @@ async function keep(
   const { settings, logger } = application
   const metrics = served?.metrics
   logger.info('the schedule has started')
-  const sentTo = new Set<Gateway>()
+  const sentTo = new Set<Dispatcher>()
   metrics?.watchTraffic(() => trafficOf(sentTo))
   const known = new Map<string, string>()
   const deps = { ...common, gatewayOf: (job: string) => known.get(job) ?? gatewayNameOf(settings) }
@@ -118,7 +117,7 @@ async function keep(
   const watched = { teller: telling.teller, metrics, reporter }
   const connect = async (gateway: string): Promise<RunDependencies> => {
     const atGateway = await at(gateway)
-    sentTo.add(atGateway.gateway)
+    sentTo.add(atGateway.dispatcher)
     return atGateway
   }
   await runSchedule<Job>({

@@ -1,12 +1,12 @@
 /** Settles open and in-doubt records of a run by read-back: opens the exports again, with their original mapping. Reads profiles; sends nothing. */
 import { hash } from 'node:crypto'
-import { join } from 'node:path'
 import type { Job } from '../definitions/definition-files.ts'
 import {
   type ChunkRecord,
   type ExceptionRecord,
   type ExportRecord,
   type KnownCareTeam,
+  type Ledger,
   type LeftEvent,
   NO_SUSPICION,
   originOf,
@@ -28,13 +28,14 @@ import {
 } from '../reconcile/verify.ts'
 import { type Arrival, createArrival, spoolFolder } from '../run/arrival.ts'
 import { kindOf } from '../run/backfill-range.ts'
-import { connectStages } from '../run/connect-stages.ts'
 import type { RunDependencies } from '../run/events.ts'
 import { keptMapping, rejoin } from '../run/joined-exports.ts'
-import { openAppended, receiptsOfSent } from '../run/receipts.ts'
+import { type LoadingDependencies, loadContext } from '../run/loading.ts'
+import { receiptsOfSent } from '../run/receipts.ts'
 import { namingCredential } from '../run/refused-credential.ts'
 import { isGivenUp, settlementOf, stillHeld, unansweredOf } from '../run/resume.ts'
 import { type OpenRows, openAll, openRows, selectRows } from '../run/rows.ts'
+import { senderOfRun } from '../run/senders.ts'
 import { releaseDoubts, sentIds } from '../run/settle-doubts.ts'
 import type { Amending, RunOfJob } from './amend-run.ts'
 import { receiveOriginal } from './take-up.ts'
@@ -161,9 +162,12 @@ async function settleDoubts(again: RunAgain, record: ExportRecord, reconciled: R
 
 type RunAgain = ReturnType<typeof connectAgain>
 
+/** Parts that read the exports of a run again, and the profiles of its people. */
+type ReadingAgain = LoadingDependencies & Pick<RunDependencies, 'dispatcher' | 'home' | 'sources'>
+
 /** Connects a run to read its exports again. Nothing made here sends a record or registers a person. */
 export async function withRunAgain<Result>(
-  deps: RunDependencies,
+  deps: ReadingAgain,
   job: Job,
   run: RunOfJob,
   amending: Amending,
@@ -188,7 +192,7 @@ const withoutFile = ({ id }: RunOfJob): string =>
 
 /** Finds an export of the run, with the mapping that the run used. @throws WaybillError `export-gone` */
 async function findAgain(
-  ledger: RunDependencies['ledger'],
+  ledger: Pick<Ledger, 'exports'>,
   arrival: Arrival,
   job: Job,
   run: RunOfJob,
@@ -218,30 +222,25 @@ async function* entriesOf(
   }
 }
 
+async function* firstOf<One>(all: AsyncIterable<One>, most: number): AsyncGenerator<One> {
+  let left = most
+  for await (const one of all) {
+    yield one
+    if (--left <= 0) return
+  }
+}
+
 function connectAgain(
-  deps: RunDependencies,
+  deps: ReadingAgain,
   job: Job,
   run: RunOfJob,
-  { runLedger, receipt, signal, stop }: Amending,
+  { runLedger, receipt, signal }: Amending,
   arrival: Arrival,
 ) {
   const { ledger, identity, gateway, now } = deps
-  const stages = connectStages(deps, job, run.job_id, {
-    suspicion: NO_SUSPICION,
-    orders: new Map(),
-    origin: originOf(run),
-    isBackfill: kindOf(run) === 'backfill',
-    runLedger,
-    // Never written to or closed: no chunk is settled here.
-    receipts: openAppended(deps.home, join(deps.home, run.receipts_path), 0, runLedger.assertHeld),
-    stop,
-    signal,
-    limit: Number.POSITIVE_INFINITY,
-    turn: async () => {},
-    startedAt: run.started_at,
-    rejectsPath: run.rejects_path,
-  })
-  const { load } = stages
+  const origin = originOf(run)
+  const { sending } = senderOfRun(deps, job, runLedger, signal)
+  const load = loadContext(deps, job, { runLedger, sending, signal, origin, suspicion: NO_SUSPICION })
   // A run with a dead process may have sent a moment ago.
   const overAt = run.state === 'running' ? deps.now() : (run.ended_at ?? deps.now())
   const found = (record: ExportRecord) => findAgain(ledger, arrival, job, run, record)
@@ -263,22 +262,14 @@ function connectAgain(
     /** Rows read by the run. @throws WaybillError `export-gone` */
     async openRows(export_: ExportRecord): Promise<OpenRows> {
       const { record, mapping, limits } = await found(export_)
-      return openRows(stages, record, mapping, limits)
+      const opening = { ledger, runLedger, identity, startedAt: run.started_at, origin }
+      return openRows(opening, record, mapping, limits)
     },
     entries,
     /** Entries from the first row of a chunk on. @param most rows to read; default: the rows of the chunk */
-    async *entriesOfChunk(
-      exportId: string,
-      rows: OpenRows,
-      chunk: ChunkRecord,
-      most = chunk.rows,
-    ): AsyncGenerator<Entry[]> {
+    entriesOfChunk(exportId: string, rows: OpenRows, chunk: ChunkRecord, most = chunk.rows) {
       const from = { row: chunk.first_row, line: chunk.first_line, byteOffset: chunk.byte_offset }
-      let left = most
-      for await (const ofRow of entries(exportId, rows, from)) {
-        yield ofRow
-        if (--left <= 0) break
-      }
+      return firstOf(entries(exportId, rows, from), most)
     },
     readBack: async (entries: readonly Entry[]): Promise<Map<Entry, Verdict>> =>
       lookUp({ ...load, stale: undefined }, entries, await accountIds(entries), overAt),

@@ -14,7 +14,6 @@ import { kindOf } from '../run/backfill-range.ts'
 import { Collection, forgetCollection } from '../run/collection-files.ts'
 import type { RunDependencies } from '../run/events.ts'
 import { leftByGivingUp } from '../run/give-up.ts'
-import { forgetKnownIds } from '../run/known-ids.ts'
 import { receiptsOfSent } from '../run/receipts.ts'
 import { isGivenUp, settlementOf, stillHeld, unansweredOf } from '../run/resume.ts'
 import { releaseDoubts } from '../run/settle-doubts.ts'
@@ -136,7 +135,7 @@ export async function resendInDoubt(
   return { ...end, decided: decisions.length }
 }
 
-async function nothingInDoubt(ledger: RunDependencies['ledger'], run: RunOfJob): Promise<WaybillError> {
+async function nothingInDoubt(ledger: Pick<Ledger, 'left'>, run: RunOfJob): Promise<WaybillError> {
   const unanswered = await ledger.left.unasked(run.id)
   const message = `run ${run.id} has nothing in doubt`
   if (unanswered === 0) return new WaybillError('nothing-left', message)
@@ -147,7 +146,7 @@ async function nothingInDoubt(ledger: RunDependencies['ledger'], run: RunOfJob):
 
 /** Records in doubt of the run, page by page. @throws WaybillError `transaction-not-found` */
 async function* inDoubt(
-  { ledger }: Pick<RunDependencies, 'ledger'>,
+  { ledger }: { readonly ledger: Pick<Ledger, 'left'> },
   run: RunOfJob,
   transactions: readonly string[],
 ): AsyncGenerator<readonly LeftRecord[]> {
@@ -159,7 +158,7 @@ async function* inDoubt(
 }
 
 async function chosenInDoubt(
-  ledger: RunDependencies['ledger'],
+  ledger: Pick<Ledger, 'left'>,
   run: RunOfJob,
   transactions: Set<string>,
 ): Promise<LeftRecord[]> {
@@ -178,7 +177,7 @@ async function chosenInDoubt(
 }
 
 async function* pagesInDoubt(
-  ledger: RunDependencies['ledger'],
+  ledger: Pick<Ledger, 'left'>,
   runId: string,
 ): AsyncGenerator<readonly LeftRecord[]> {
   let after = 0
@@ -209,7 +208,6 @@ export async function giveUp(deps: AmendingDependencies, run: RunOfJob, person: 
     const receipted = await receipt(receipts)
     // Nobody will resume from the fetched and unpacked files.
     await createSpool(spoolFolder(deps.home, run.job_id, kindOf(run))).clear()
-    await forgetKnownIds(deps.home, run.id)
     if (run.collection !== null) forgetCollection(Collection.parse(JSON.parse(run.collection)), run.id)
     const at = deps.now()
     const resolution = { run: run.id, decision: 'give-up', ...person, at } as const

@@ -6,7 +6,7 @@
  * continues afterwards. After a kill, the next start of the command resumes the backfill.
  */
 import { type Job, type LoadedMapping, readMappings } from '../definitions/definition-files.ts'
-import type { BackfillRange, ExportRecord, RunRecord } from '../ledger/ledger.ts'
+import type { BackfillRange, ExportRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
 import { owedBy } from '../load/care-team-owed.ts'
 import { EXIT, typedAgain, WaybillError, withRemedy } from '../model/errors.ts'
 import { archiveResumed, archiveRun, isOf } from '../run/archive-exports.ts'
@@ -22,7 +22,6 @@ import {
   noneFound,
   type Patience,
 } from '../run/find-exports.ts'
-import { knownIdsOf } from '../run/known-ids.ts'
 import { createGiveWay, type Pausing, watchAsked } from '../run/lease.ts'
 import { openChunksOf } from '../run/resume.ts'
 import { exitOf } from '../story/balance.ts'
@@ -58,9 +57,11 @@ export async function runJob(deps: RunDependencies, job: Job, options: RunOption
 const FILES = { part: 'files' } as const
 const OWED = { part: 'owed' } as const
 
+type Looking = Pick<RunDependencies, 'ledger' | 'now' | 'sleep' | 'interrupt' | 'events'>
+
 /** Finds the exports of the job. For a roster, only the newest delivery counts, since each lists all people. */
 async function findNewest(
-  deps: RunDependencies,
+  deps: Looking,
   arrival: Holding['arrival'],
   job: Job,
   { files, acceptEnd }: Pick<RunOptions, 'files' | 'acceptEnd'>,
@@ -73,7 +74,7 @@ async function findNewest(
   return { found: newest, waiting }
 }
 
-const patienceOf = ({ ledger, sleep, interrupt, events }: RunDependencies): Patience => ({
+const patienceOf = ({ ledger, sleep, interrupt, events }: Looking): Patience => ({
   ledger,
   async wait(againInMs) {
     events.emit({ type: 'lookingTwice', againInMs })
@@ -91,7 +92,7 @@ async function runWith(
   job: Job,
   options: RunOptions,
 ): Promise<JobEnd> {
-  const { ledger, events, home } = deps
+  const { ledger, events } = deps
   const { held, runId, arrival } = holding
   const { limit, unfinishedAlone = false } = options
   const whole = limit === Number.POSITIVE_INFINITY
@@ -103,15 +104,7 @@ async function runWith(
   if (before?.error !== undefined) return before
   if (unfinishedAlone && before === undefined)
     throw nothingToResume(job.definition.job, 'run', `waybill run ${shellWord(job.definition.job)}`)
-  const ids = knownIdsOf(job)
-  if (ids !== undefined && before !== undefined) {
-    await ids.over(home, before.summary.run)
-    return endedBefore(before)
-  }
-  const { found, waiting } =
-    ids === undefined
-      ? await findNewest(deps, arrival, job, options)
-      : { found: await ids.find(deps, arrival, runId), waiting: [] }
+  const { found, waiting } = await findNewest(deps, arrival, job, options)
   // Otherwise the error lists the waiting exports.
   if (waiting.length > 0 && (found.length > 0 || before !== undefined))
     events.emit({ type: 'exportsWaiting', job: job.definition.job, waiting })
@@ -136,13 +129,12 @@ async function runWith(
     exports: {
       from: 'found',
       found: others,
-      mappings: ids?.mappings() ?? mappings,
+      mappings,
       acceptDrift: options.acceptDrift,
     },
     ...(others.length === 0 ? OWED : options.files.length > 0 ? FILES : {}),
   } as const
   const end = await carryOut(plan, { ...deps, held, arrival })
-  if (end.error === undefined) await ids?.over(home, runId)
   const hasMoved = end.error === undefined && whole && (await archiveRun(archiving, end.summary, others))
   const ended = await current(deps, end, hasMoved)
   // An export that is not archived is left behind, too.
@@ -166,7 +158,7 @@ async function finishUnfinished(
 /** Divides exports into those that the resumed run has read, and others. */
 async function notReadBy(
   resumed: RunStory | undefined,
-  ledger: RunDependencies['ledger'],
+  ledger: Pick<Ledger, 'exports'>,
   arrival: Holding['arrival'],
   found: readonly FoundExport[],
 ): Promise<Awaited<ReturnType<typeof divideByContents>>> {
@@ -181,7 +173,7 @@ const endedBefore = ({ summary, reasons }: RunStory): JobEnd => ({ summary, reas
 
 /** Story with the exports at their current paths. */
 const current = async <Story extends RunStory>(
-  deps: RunDependencies,
+  deps: Pick<RunDependencies, 'ledger' | 'home'>,
   story: Story,
   hasMoved: boolean,
 ): Promise<Story> => (hasMoved ? { ...story, ...(await gatherStory(deps, story.summary.run)) } : story)
@@ -270,13 +262,15 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
   return { ...end, error: typedAgain(end.error, typed) }
 }
 
+type ArchivingDependencies = Pick<RunDependencies, 'ledger' | 'home' | 'events' | 'gatewayName' | 'interrupt'>
+
 const archivingOf = (
-  { ledger, events, gatewayName, interrupt }: RunDependencies,
+  { ledger, events, gatewayName, interrupt }: ArchivingDependencies,
   { held, arrival }: Pick<Holding, 'held' | 'arrival'>,
 ) => ({ interrupt, gatewayName, arrival, events, ledger, runLedger: ledger.runs.amend(held.lease) })
 
 async function archiveBackfill(
-  deps: RunDependencies,
+  deps: ArchivingDependencies,
   { held, arrival }: Pick<Holding, 'held' | 'arrival'>,
   end: JobEnd,
   found: readonly FoundExport[],
@@ -306,7 +300,10 @@ const endingWith = (sources: Job['sources'], signal: AbortSignal): Job['sources'
   sources.map((source) => ({ ...source, limits: { ...source.limits, signal } }))
 
 /** A restart would load again the run that a person has just given up. */
-async function endedMeanwhile(deps: RunDependencies, before: JobEnd): Promise<JobEnd> {
+async function endedMeanwhile(
+  deps: Pick<RunDependencies, 'ledger' | 'home'>,
+  before: JobEnd,
+): Promise<JobEnd> {
   const now = await gatherStory(deps, before.summary.run)
   const { run, state, reason } = now.summary
   const how = reason === undefined ? state : `${state}, ${reason}`

@@ -35,7 +35,7 @@ const REPORTED = new WeakSet<object>()
 
 export interface Noticed {
   readonly teller: Teller
-  readonly deps: RunDependencies
+  readonly deps: Pick<RunDependencies, 'ledger' | 'home' | 'gatewayName' | 'now' | 'isDead'>
   readonly job: Job
   /** Next steps in the notice, where other than the steps of `waybill show`. */
   readonly next?: (summary: RunSummary) => readonly Step[] | undefined

@@ -3,6 +3,7 @@
  * not delivered yet. Each delivered record settles a leftover of the first run. The lease is held while the exports are fetched and sent;
  * open chunks of the job's other unfinished run are settled first.
  */
+import { basename } from 'node:path'
 import {
   type Job,
   type LoadedMapping,
@@ -68,7 +69,7 @@ function nothingDone(error: unknown): never {
 }
 
 async function findToTakeUp(
-  deps: RunDependencies,
+  deps: Pick<RunDependencies, 'ledger' | 'folders' | 'events' | 'interrupt'>,
   arrival: Arrival,
   job: Job,
   { run, concerned, mapping }: TakingUp,
@@ -101,6 +102,12 @@ function mappingReader(
 ): (record: NamedExport, received: ReceivedExport) => Promise<LoadedMapping> {
   const kept = new Map<string, LoadedMapping>()
   const ofToday = new Map<string, LoadedMapping>()
+  // A source may name its mapping by a path.
+  const mappingOfToday = async (name: string): Promise<LoadedMapping> => {
+    const paths = job.sources.map((source) => source.mapping)
+    const path = paths.find((one) => basename(one).replace(/\.ya?ml$/, '') === name)
+    return readDecidedMapping(folders, path ?? name, job.catalog)
+  }
   return async (record, { beside }) => {
     if (which === 'kept') {
       const { mapping_digest: digest } = record
@@ -110,7 +117,7 @@ function mappingReader(
       return joinsNone ? before : rejoin(before.content, record.name, arrival.kept, beside)
     }
     const name = record.mapping ?? loadMapping(await keptMapping(ledger, record)).name
-    const today = ofToday.get(name) ?? (await readDecidedMapping(folders, name, job.catalog))
+    const today = ofToday.get(name) ?? (await mappingOfToday(name))
     ofToday.set(name, today)
     return joinAndKeep(arrival, today, { name: record.name, beside })
   }

@@ -46,7 +46,7 @@ export const LOG_FIELDS = [
 
 export type LogFields = Partial<Record<(typeof LOG_FIELDS)[number], string | number | boolean | undefined>>
 
-export type Level = 'error' | 'warn' | 'info' | 'debug'
+type Level = 'error' | 'warn' | 'info' | 'debug'
 
 const LEVELS: readonly Level[] = ['error', 'warn', 'info', 'debug']
 

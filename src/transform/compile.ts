@@ -1,9 +1,22 @@
 /** Compiles a mapping once into a function from a row to its outcome. Pure: no clock, no file, no key. */
 
 import { cellFault } from '../model/cell-fault.ts'
-import { createRowFacts, Entry, type MappedRow, type RowOutcome, WithdrawnEntry } from '../model/entry.ts'
+import {
+  createRowFacts,
+  Entry,
+  type MappedRow,
+  type RowOutcome,
+  type SkippedRow,
+  WithdrawnEntry,
+} from '../model/entry.ts'
 import type { Finding } from '../model/errors.ts'
-import { isOfProfile, type RecordKind, type RejectedRecord, type RowFacts } from '../model/record.ts'
+import {
+  isOfProfile,
+  type RecordKind,
+  type RejectedRecord,
+  type RowFacts,
+  type Warning,
+} from '../model/record.ts'
 import { type CsvRow, isTable, type JsonRow, type Row } from '../model/row.ts'
 import { refusal, type YamlFile } from '../system/yaml-file.ts'
 import { compileEntry, DELETED } from './bundle-entries.ts'
@@ -30,6 +43,7 @@ import { isRoster, type MappingDefinition } from './mapping-definition.ts'
 import {
   type CompiledRule,
   compilePerson,
+  type LeftOut,
   NOT_MEANT,
   ordinalRule,
   type RuleResult,
@@ -363,6 +377,106 @@ function mappedRow(
   }
 }
 
+/** Row whose rules are applied. */
+interface RowInHand {
+  readonly root: Scope
+  readonly facts: RowFacts
+  readonly born: number
+  /** Date of the row; undefined where each element of a level has a date of its own. */
+  readonly date: ObservedAt | undefined
+}
+
+/** Parts that the rules make of a row. */
+interface RowParts {
+  readonly records: Entry[]
+  readonly rejected: RejectedRecord[]
+  readonly leftOut: string[]
+  withdrawn: WithdrawnEntry[] | undefined
+}
+
+/** Applies the rules of a mapping to one row after another, branch by branch. */
+class RuleWork {
+  private readonly row: CompiledRow
+  private readonly rules: readonly CompiledRule[]
+  private readonly branches: readonly (readonly [Branch, readonly CompiledRule[]])[]
+  private readonly names: Names
+  private readonly checkDate: ReturnType<typeof compileDateCheck>
+  // Cleared for every row.
+  private readonly ordinals = new Map<string, number>()
+  private readonly places = new Map<string, number>()
+
+  constructor(
+    row: CompiledRow,
+    rules: readonly CompiledRule[],
+    names: Names,
+    checkDate: ReturnType<typeof compileDateCheck>,
+  ) {
+    this.row = row
+    this.rules = rules
+    this.branches = [...Map.groupBy(rules, (rule) => rule.branch)].sort(([a], [b]) => a - b)
+    this.names = names
+    this.checkDate = checkDate
+  }
+
+  partsOf(row: RowInHand): RowParts {
+    const { ordinals, places } = this
+    const parts: RowParts = { records: [], rejected: [], leftOut: [], withdrawn: undefined }
+    // Clearing an empty map costs as much as a new map.
+    if (ordinals.size > 0) ordinals.clear()
+    if (places.size > 0) places.clear()
+    for (const [branch, rules] of this.branches)
+      for (const scope of this.names.scopes(row.root, branch)) this.applyIn(scope, rules, row, parts)
+    for (const kind of this.rules.find(({ entry }) => entry)?.entry?.unseenIn(row.root) ?? [])
+      parts.rejected.push(unseen(kind, ordinals))
+    return parts
+  }
+
+  /** Applies the rules of a branch to an element; where no rule takes the element, a rule says why. */
+  private applyIn(scope: Scope, rules: readonly CompiledRule[], row: RowInHand, parts: RowParts): void {
+    const { ordinals, places } = this
+    const observedAt = row.date ?? this.row.observedAt.read(scope)
+    let isTaken = false
+    let isNotMeant = false
+    for (const rule of rules) {
+      const result = inBundle(rule, rule.apply(scope, row.facts, observedAt, ordinals), scope, row.facts)
+      if (result === undefined) continue
+      if (result === NOT_MEANT) isNotMeant = true
+      else {
+        isTaken = true
+        if (result instanceof Entry) this.noteRecord(result, scope, row.born, parts)
+        else if ('leftOut' in result) this.noteLeftOut(result, scope, parts)
+        else {
+          parts.rejected.push(result)
+          countRejected(rule, result, rule.dateOf?.(scope, observedAt), places)
+        }
+      }
+    }
+    if (!isNotMeant || isTaken) return
+    const unread = findUnread(rules, scope, observedAt, ordinals, places)
+    if (unread === undefined) parts.leftOut.push(NOT_MEANT.leftOut)
+    else parts.rejected.push(unread)
+  }
+
+  private noteRecord(record: Entry, scope: Scope, born: number, { records, rejected }: RowParts): void {
+    const issue = isOfProfile(record.kind)
+      ? (this.checkDate(record, born) ?? this.row.issued?.(record, scope))
+      : undefined
+    if (issue === undefined) {
+      record.before = countBefore(record, this.places)
+      records.push(record)
+    } else rejected.push({ kind: record.kind, rule: record.rule, issue })
+  }
+
+  private noteLeftOut({ leftOut, withdrawn }: LeftOut, scope: Scope, parts: RowParts): void {
+    parts.leftOut.push(leftOut)
+    if (withdrawn === undefined) return
+    this.row.issued?.(withdrawn, scope)
+    withdrawn.before = countBefore(withdrawn, this.places)
+    parts.withdrawn ??= []
+    parts.withdrawn.push(withdrawn)
+  }
+}
+
 function assemble(
   row: CompiledRow,
   origins: CompiledSource,
@@ -371,12 +485,8 @@ function assemble(
   { checks, exponents }: CompileContext,
   now: number,
 ): RowMapper {
-  const branches = [...Map.groupBy(rules, (rule) => rule.branch)].sort(([a], [b]) => a - b)
-  const rowDated = row.observedAt.branch === 0
-  const checkDate = compileDateCheck(checks, now)
-  // Cleared for every row.
-  const ordinals = new Map<string, number>()
-  const places = new Map<string, number>()
+  const work = new RuleWork(row, rules, names, compileDateCheck(checks, now))
+  const isDated = row.observedAt.branch === 0
 
   return (source) => {
     const { row: ordinal, line, byteOffset } = source
@@ -405,64 +515,25 @@ function assemble(
     const sourceless = origins.enter(root)
     if (sourceless !== undefined) return { ...origin, outcome: 'rejected', issue: sourceless, account }
     const facts = createRowFacts(account, key)
-    const rowDate = rowDated ? row.observedAt.read(root) : undefined
-    if (rowDate && !rowDate.ok) return { ...origin, outcome: 'rejected', issue: rowDate.issue, account }
-    const made = mappedRow(row, source, root, identity)
-    const records: Entry[] = []
-    const rejected: RejectedRecord[] = []
-    // Clearing an empty map costs as much as a new map.
-    if (ordinals.size > 0) ordinals.clear()
-    if (places.size > 0) places.clear()
-    const leftOut: string[] = []
-    let withdrawn: WithdrawnEntry[] | undefined
-    for (const [branch, rulesThere] of branches) {
-      for (const scope of names.scopes(root, branch)) {
-        const observedAt = rowDate ?? row.observedAt.read(scope)
-        let isTaken = false
-        let isNotMeant = false
-        for (const rule of rulesThere) {
-          const result = inBundle(rule, rule.apply(scope, facts, observedAt, ordinals), scope, facts)
-          if (result === undefined) continue
-          if (result === NOT_MEANT) {
-            isNotMeant = true
-            continue
-          }
-          isTaken = true
-          if (result instanceof Entry) {
-            const issue = isOfProfile(result.kind)
-              ? (checkDate(result, made.born) ?? row.issued?.(result, scope))
-              : undefined
-            if (issue === undefined) {
-              result.before = countBefore(result, places)
-              records.push(result)
-            } else rejected.push({ kind: result.kind, rule: result.rule, issue })
-          } else if ('leftOut' in result) {
-            leftOut.push(result.leftOut)
-            if (result.withdrawn === undefined) continue
-            row.issued?.(result.withdrawn, scope)
-            result.withdrawn.before = countBefore(result.withdrawn, places)
-            withdrawn ??= []
-            withdrawn.push(result.withdrawn)
-          } else {
-            rejected.push(result)
-            countRejected(rule, result, rule.dateOf?.(scope, observedAt), places)
-          }
-        }
-        if (isNotMeant && !isTaken) {
-          const unread = findUnread(rulesThere, scope, observedAt, ordinals, places)
-          if (unread === undefined) leftOut.push(NOT_MEANT.leftOut)
-          else rejected.push(unread)
-        }
-      }
-    }
-    for (const kind of rules.find(({ entry }) => entry)?.entry?.unseenIn(root) ?? [])
-      rejected.push(unseen(kind, ordinals))
-    checkBloodPressure(checks, records, rejected)
-    const warnings = checks.warnings(rejected)
-    const mapped: MappedRow = { ...made, records, rejected, leftOut, withdrawn, warnings }
-    if (records.length > 0 || rejected.length > 0 || leftOut.length === 0) return mapped
-    const nothingKept = { ...origin, outcome: 'skipped', reason: 'nothing-kept' } as const
-    const skipped = { ...nothingKept, leftOut, warnings, account }
-    return withdrawn === undefined ? skipped : { ...skipped, mapped }
+    const date = isDated ? row.observedAt.read(root) : undefined
+    if (date && !date.ok) return { ...origin, outcome: 'rejected', issue: date.issue, account }
+    const mapped = mappedRow(row, source, root, identity)
+    const parts = work.partsOf({ root, facts, born: mapped.born, date })
+    checkBloodPressure(checks, parts.records, parts.rejected)
+    return completed(mapped, parts, checks.warnings(parts.rejected))
   }
+}
+
+/** A row of which nothing is kept is skipped. */
+function completed(
+  mapped: ReturnType<typeof mappedRow>,
+  { records, rejected, leftOut, withdrawn }: RowParts,
+  warnings: readonly Warning[],
+): MappedRow | SkippedRow {
+  const whole: MappedRow = { ...mapped, records, rejected, leftOut, withdrawn, warnings }
+  if (records.length > 0 || rejected.length > 0 || leftOut.length === 0) return whole
+  const { row, line, byteOffset, account } = mapped
+  const skipped = { row, line, byteOffset, outcome: 'skipped', reason: 'nothing-kept' } as const
+  const kept = withdrawn === undefined ? {} : { mapped: whole }
+  return { ...skipped, leftOut, warnings, account, ...kept }
 }

@@ -116,6 +116,23 @@ it('asks for a list without pages once, waits for a service that fails, and tell
   expect(mirror.asked.filter((path) => !path.startsWith('/'))).toEqual(['', '', ''])
 })
 
+it('asks again for a refused article with rerun, by the list that its run has read', async () => {
+  let isRefused = true
+  const mirror = await openMirror('', (path) => (isRefused && path.endsWith('/b') ? answer(400) : undefined))
+  for (const id of ['a', 'b']) mirror.served.set(id, article(id))
+  const first = await mirror.collect()
+  expect(first).toMatchObject({ code: 1, people: { asked: 2, collected: 1, refused: 1 } })
+  isRefused = false
+  const { code, out } = await mirror.waybill('rerun', String(first['run']), '--json')
+  expect([code, JSON.parse(out).people]).toMatchObject([0, { asked: 1, collected: 1 }])
+  expect(linesOf(join(mirror.folder_(JSON.parse(out).run), 'gone.ndjson'))).toEqual([])
+
+  // The list of the last whole run counts: a rerun has read a part of an older one.
+  mirror.served.delete('b')
+  const next = await mirror.collect()
+  expect(linesOf(join(mirror.folder_(next['run']), 'gone.ndjson'))).toMatchObject([{ contentId: 'b' }])
+})
+
 it.each([
   ['collect: { what: [articles, biometrics] }\nto: { folder: x }\n', 'what'],
   ['collect: { what: [articles] }\npeople: known\nto: { folder: x }\n', 'people'],

@@ -135,7 +135,7 @@ it('given up, leaves nothing of it here', async () => {
   expect(existsSync(join(aside(opened), run, 'biometrics.csv'))).toBe(true)
   const { code } = await opened.workplace.waybill('resolve', run, '--give-up')
   expect([code, readdirSync(aside(opened))]).toEqual([0, []])
-  expect(readdirSync(join(opened.workplace.home, 'collections'))).toEqual([])
+  expect(readdirSync(join(opened.workplace.home, 'spool'))).toEqual([])
 })
 
 it('goes into a bucket below the prefix, the manifest last; what is there already is not put there again', async () => {

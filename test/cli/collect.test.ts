@@ -119,7 +119,7 @@ it('collects as CSV of those whom the ledger knows', async () => {
   for (const [reference, type, accountId] of rows.map((one) => one.split(',')))
     expect([type, accountId]).toEqual(['accountId', reference])
   expect(readFileSync(join(at, 'conditions.csv'), 'utf8').trim().split('\n')).toHaveLength(1)
-  expect(readdirSync(join(clinic.workplace.home, 'collections'))).toEqual([])
+  expect(readdirSync(join(clinic.workplace.home, 'spool'))).toEqual([])
 })
 
 it.each([

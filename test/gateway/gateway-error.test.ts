@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { codeOfErrorBody } from '../../src/gateway/gateway-error.ts'
 import { client, failureOf, json, serve, serveRaw } from './loopback.ts'
 
 const SECRET = 'Wilhelmina Participant'
@@ -82,4 +83,21 @@ describe('what an error holds', () => {
         expect(printed).not.toContain(secret)
     }
   })
+})
+
+// Section "Envelope"; the answer to a read of conditions may nest it.
+it.each<[string, unknown, number | undefined]>([
+  ['with nothing else', { code: 400 }, 400],
+  ['as text', { code: '400', message: 'no', errors: [{ code: 1 }] }, 400],
+  ['with an empty list of records', { code: 400, data: [] }, 400],
+  ['with an empty list that is nested', { code: 400, data: { data: [], page: 1 } }, 400],
+  ['with null for records and errors', { code: 400, data: null, errors: null }, 400],
+  ['beside a record', { code: 400, data: [{}] }, undefined],
+  ['beside a record that is nested', { code: 400, data: { data: [{}] } }, undefined],
+  ['beside errors that are no list', { code: 400, errors: 'no' }, undefined],
+  ['that is no status', { code: 'ERR_UPSTREAM', message: 'no' }, undefined],
+  ['that is empty', { code: '' }, undefined],
+  ['in no object', '400', undefined],
+])('a refusal as a whole has a code: %s', (_, body, code) => {
+  expect(codeOfErrorBody(body)).toBe(code)
 })

@@ -7,8 +7,9 @@ import { messageFrame } from '../../src/extract/open-hl7v2.ts'
 import { frameValue, ndjsonFormat } from '../../src/extract/open-json.ts'
 import { readStrings } from '../../src/extract/open-xlsx.ts'
 import { readDefinition } from '../../src/extract/read-definition.ts'
+import { createDispatcher } from '../../src/load/dispatcher.ts'
 import { endingOf } from '../../src/model/errors.ts'
-import { plainSending } from '../../src/run/plain-sending.ts'
+import { plainSending } from '../../src/run/senders.ts'
 import { readSettings } from '../../src/system/settings.ts'
 import { brief, collect, exportFile } from '../extract/export-file.ts'
 import { client, closedPort, json, serve } from '../gateway/loopback.ts'
@@ -145,11 +146,8 @@ test('what no run is needed for waits ten minutes for a gateway, and no longer',
   let underWay = 0
   const clock = createIdleClock(0, () => underWay === 0)
   const { signal: interrupt } = new AbortController()
-  const { read } = plainSending(
-    { now: () => clock.now, random: () => 0, sleep: clock.sleep, interrupt },
-    gateway,
-    1,
-  )
+  const timing = { now: () => clock.now, random: () => 0, sleep: clock.sleep }
+  const { read } = plainSending({ ...timing, dispatcher: createDispatcher(timing), interrupt }, gateway, 1)
   const asking = read('read', async () => {
     underWay++
     return [await gateway.biometrics.read(ACCOUNT).finally(() => underWay--)]

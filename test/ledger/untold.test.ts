@@ -1,5 +1,4 @@
 import { expect, onTestFinished, test } from 'vitest'
-import type { NewNotification } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 
 test('who was not told of a run is known by what became of the newest notification of it', async () => {
@@ -10,9 +9,7 @@ test('who was not told of a run is known by what became of the newest notificati
   let ids = 0
   /** @param ends what becomes of it; undefined: it waits */
   const tell = async (subject: string, address: string, ends?: 'deliver' | 'give-up', kind = 'run-ended') => {
-    const row: NewNotification = {
-      ...{ messageId: `m${++ids}`, kind, subject, target: address, address, notice: '{}' },
-    }
+    const row = { messageId: `m${++ids}`, kind, subject, target: address, address, notice: '{}' } as const
     await notifications.add(jobId, [row], ids)
     if (ends === undefined) return
     for (;;) {

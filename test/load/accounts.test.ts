@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { loadRoster, renamedPeople, resolveAccounts } from '../../src/load/accounts.ts'
+import { loadRoster, perhapsSent, renamedPeople, resolveAccounts } from '../../src/load/accounts.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import { createIdentity } from '../../src/model/ids.ts'
-import type { Reason } from '../../src/model/outcome.ts'
+import type { EntryOutcome, Reason, ShownRecord } from '../../src/model/outcome.ts'
 import { answer, PASS } from '../faults/fault-proxy.ts'
-import { BIOMETRICS, CARE_TEAMS, failureOf, startLoading, tally } from './loading.ts'
-import { biometric, DAY_MS, entryOf, IDENTITY, people } from './made-up-entries.ts'
+import { BIOMETRICS, CARE_TEAMS, failureOf, startLoading, startOther, tally } from './loading.ts'
+import { biometric, DAY_MS, entryOf, IDENTITY, people, SOURCE_TYPE } from './made-up-entries.ts'
 
 type Loading = Awaited<ReturnType<typeof startLoading>>
 
@@ -26,6 +26,25 @@ describe('accounts', () => {
     expect(loading.posts(REGISTER)).toBe(1)
     const kept = await loading.ledger.people.accounts(loading.reference.url, [hashed('person-1')])
     expect(kept.get(hashed('person-1'))?.accountId).toMatch(/^id-/)
+  })
+
+  it('are in the ledger before a later registration takes the place of theirs', async () => {
+    const everybody = people(9)
+    const references = everybody.map(({ account }) => IDENTITY.account(account))
+    const atOnce = 3
+    const kept: number[] = []
+    const loading: Loading = await startLoading({
+      concurrency: atOnce,
+      faultOf: async ({ path }) => {
+        if (path !== REGISTER) return PASS
+        const { ledger, reference } = loading
+        kept.push((await ledger.people.accounts(reference.url, references)).size)
+        return PASS
+      },
+    })
+    await loading.load(everybody)
+    expect(kept).toHaveLength(everybody.length)
+    for (const [earlier, size] of kept.entries()) expect(size).toBeGreaterThan(earlier - atOnce)
   })
 
   it('counts whom the gateway knew in a chunk that is gone on with, though all of theirs was accepted before', async () => {
@@ -330,6 +349,91 @@ describe('people of a chunk', () => {
     const entry = entryOf(biometric, { fullName: ' L\u00c9e ', born: DAY_MS })
     const renamed = await renamedPeople(loading.ledger, loading.reference.url, IDENTITY, [entry])
     expect(renamed).toEqual(isRenamed ? [hashed('person-1')] : [])
+  })
+
+  // Of each row the last name; the number of the row with another name than before, or none.
+  it.each<[string, 'unknown' | 'unnamed' | 'lee', string[], string | undefined, number | undefined]>([
+    ['nobody knows, in one row', 'unknown', ['lee'], undefined, undefined],
+    ['nobody knows, in two rows', 'unknown', ['lee', 'lee'], 'lee', undefined],
+    ['nobody knows, with two names', 'unknown', ['lee', 'moor'], 'moor', 2],
+    ['nobody knows, without a name', 'unknown', ['', ''], undefined, undefined],
+    ['had no name', 'unnamed', ['lee'], 'lee', undefined],
+    ['have the name of before', 'lee', ['lee'], undefined, undefined],
+    ['have no name now', 'lee', [''], undefined, undefined],
+    ['have another name', 'lee', ['moor'], 'moor', 1],
+    ['have two other names', 'lee', ['lee', 'moor', 'hill'], 'hill', 2],
+    ['have another name for one row', 'lee', ['moor', 'lee'], 'lee', 1],
+  ])('have names: those who %s', async (_, before, names, named, changedAt) => {
+    const loading = await startLoading({ register: 'never' })
+    const hash = (name: string): number => IDENTITY.named(hashed('person-1'), name)
+    if (before !== 'unknown')
+      await save(loading, 'person-1', before === 'unnamed' ? {} : { named: hash('lee') })
+    const entries = names.map((fullName, at) => entryOf(biometric, { row: at + 1, fullName }))
+    const found = (await resolveAccounts(loading.context.accounts, entries)).names.get(hashed('person-1'))
+    expect(found?.named).toBe(named === undefined ? undefined : hash(named))
+    expect(found?.changedAt?.row).toBe(changedAt)
+  })
+
+  it('are let go once they are registered: others may have them, but for those still worked on, or late', async () => {
+    const loading = await startLoading({
+      faultOf: ({ path, body }) => (path === REGISTER && body.includes('person-3') ? answer(500) : PASS),
+    })
+    const other = await startOther(loading)
+    const claimedBy = async (run: Loading['runLedger'], ...persons: string[]) => {
+      const asked = { gateway: loading.reference.url, accounts: persons.map(hashed), now: 0 }
+      return (await run.claimAccounts(asked, () => false)).accounts
+    }
+    await claimedBy(other, 'person-4')
+    const toClaim = new Set([hashed('person-2')])
+    const context = loading.context.accounts
+    const resolved = await resolveAccounts(context, people(4), 'leave', undefined, toClaim)
+    expect(resolved.registered).toEqual(new Set(['person-1', 'person-2'].map(hashed)))
+    expect(resolved.late).toEqual(new Set(['person-3', 'person-4'].map(hashed)))
+    expect([resolved.isBusy, resolved.claimed]).toEqual([true, toClaim])
+    const free = await claimedBy(other, 'person-1', 'person-2', 'person-3')
+    expect(free).toEqual(new Set([hashed('person-1')]))
+  })
+
+  const ours = { persistentId: entryOf(biometric).transactionId, sourceType: 'another' }
+  it.each<[string, readonly ShownRecord[] | undefined, boolean]>([
+    ['cannot be read', undefined, true],
+    ['is empty', [], false],
+    ['shows a record of ours', [ours], true],
+    ['shows a record of somebody else', [{ persistentId: 'x', sourceType: SOURCE_TYPE }], false],
+    ['shows one of each', [{ persistentId: 'x', sourceType: undefined }, ours], true],
+    [
+      'shows a record without an id, of our type',
+      [{ persistentId: undefined, sourceType: SOURCE_TYPE }],
+      true,
+    ],
+    ['shows a record without an id, of another type', [{ persistentId: undefined, sourceType: 'x' }], false],
+    ['shows a record without id and type', [{ persistentId: undefined, sourceType: undefined }], true],
+  ])('may have what was sent before, if their profile %s', async (_, shown, isPerhaps) => {
+    const context = { reconciler: { profile: async () => shown }, now: () => 7 }
+    expect(await perhapsSent(context, entryOf(biometric))).toEqual({ until: isPerhaps ? 7 : null, shown })
+  })
+
+  it('of a chunk that is gone on with count as refused once each, by the outcomes of before alone', async () => {
+    const loading = await startLoading()
+    const rejected = (person: string, stage: Reason['stage']): EntryOutcome => ({
+      entry: entryOf(biometric, { person }),
+      outcome: 'rejected',
+      batchId: null,
+      reason: { stage, code: 'refused', message: 'm', scrubbed: 'm' },
+    })
+    const byId: Entry = Object.create(entryOf(biometric), {
+      account: { value: { reference: 'id-7', type: 'accountId' } },
+    })
+    const settled: EntryOutcome[] = [
+      rejected('refused', 'register'),
+      rejected('refused', 'register'),
+      rejected('sent', 'submit'),
+      rejected('sent too', 'submit'),
+      { ...rejected('', 'register'), entry: byId },
+      { entry: entryOf(biometric, { person: 'unchanged' }), outcome: 'unchanged' },
+    ]
+    const { counts } = await resolveAccounts(loading.context.accounts, [], 'await', settled)
+    expect(counts).toEqual({ known: 0, refused: 1 })
   })
 
   it('of a roster are accepted with their first row, and unchanged with the next, and as known ones', async () => {

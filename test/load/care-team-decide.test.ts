@@ -73,7 +73,11 @@ const ENTRIES: readonly [line: number, ways: readonly Changed[], step: string, t
   ],
   [7, ALL, 'look', teamOf([], [wanted], [stored(5_001)], SHOWN)],
   [8, ALL, 'create', teamOf([], [wanted], [stored(5_000)], SHOWN)],
-  [1, ALL, 'doubt', teamOf([], [wanted], [stored(9_999)], { ...SHOWN, looks: 1 })],
+  [7, ALL, 'look', teamOf([], [wanted], [stored(9_999)], { ...SHOWN, looks: 1 })],
+  [7, ALL, 'doubt', teamOf([], [wanted], [stored(9_999)], { ...SHOWN, looks: 2 })],
+  [5, ALL, 'share', teamOf([], [older, newer], [stored(9_999)], { ...SHOWN, looks: 2 })],
+  // The wait for another provider was shorter: what the list shows is there, however late the list is.
+  [3, ALL, 'known', teamOf([had()], [uncertain(wanted)], [stored(9_999)], { ...SHOWN, looks: 1 })],
   [8, ALL, 'create', teamOf([], [wanted], [stored(9_999, OTHER)], { ...SHOWN, looks: 1 })],
   [8, ALL, 'create', teamOf([], [wanted], [knows(OTHER, 'none')], unread)],
   [8, ALL, 'create', teamOf([had({ npi: OTHER })], [wanted])],

@@ -24,7 +24,7 @@ const line = (made: Partial<TeamLine> = {}): TeamLine => ({
 })
 const deliver = (lines: readonly TeamLine[], made: { job?: number; isLate?: boolean } = {}) =>
   ({ what: 'deliver', job: 0, isLate: false, ...made, lines }) as const
-const replacing = { changed: 'replace', keepsIds: false, hasOthers: false } as const
+const replacing = { changed: 'replace', keepsIds: false, hasOthers: false, isHurried: false } as const
 
 /** Found by chance once, and rare. */
 const histories: Readonly<Record<string, TeamHistory>> = {
@@ -63,6 +63,16 @@ const histories: Readonly<Record<string, TeamHistory>> = {
       { what: 'others enter', provider: 0, practice: 1 },
     ],
     faults: [0, 0, 0, 8, 3],
+  },
+  'two exports within the delay of a list name two providers, known since different times': {
+    ...{ ...replacing, changed: 'add', missing: 'keep', isHurried: true },
+    steps: [
+      deliver([line({ practice: 1 })]),
+      deliver([line({ provider: 1 })]),
+      deliver([line({ provider: 1 }), line()]),
+      { what: 'night', job: 0 },
+    ],
+    faults: [],
   },
 }
 

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest'
 import type { RunLedger } from '../../src/ledger/ledger.ts'
 import { settleOwed } from '../../src/load/care-team-owed.ts'
 import { PASS } from '../faults/fault-proxy.ts'
-import { CARE_TEAMS, failureOf, startLoading } from './loading.ts'
+import { CARE_TEAMS, failureOf, startLoading, startOther } from './loading.ts'
 import { made } from './made-up-care-teams.ts'
 import { biometric, entryOf, IDENTITY, registrationOf } from './made-up-entries.ts'
 
@@ -11,17 +11,6 @@ const REGISTER = '/account/register'
 type Loading = Awaited<ReturnType<typeof startLoading>>
 
 const hashed = (person: string): string => IDENTITY.account({ reference: person, type: 'partnerAccountId' })
-
-/** A run of another job at the same gateway, which holds its lease throughout. */
-async function startOther({ ledger, reference }: Loading): Promise<RunLedger> {
-  const jobId = await ledger.jobs.id('other-job', reference.url)
-  const request = { jobId, runId: 'run-2', owner: 'there:2', now: 0, ttlMs: Number.MAX_SAFE_INTEGER }
-  const answer = await ledger.leases.acquire(request, () => false)
-  if (!answer.ok) throw new Error('the lease is held')
-  return ledger.runs.start(answer.lease, {
-    ...{ id: 'run-2', jobId, startedAt: 0, rejectsPath: 'rejects', receiptsPath: 'receipts' },
-  })
-}
 
 async function claim({ reference }: Loading, other: RunLedger, ...people: string[]): Promise<void> {
   const accounts = people.map(hashed)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { admit, beginFlow, type Ending, nextStart } from '../../src/load/flow.ts'
+import { admit, adopt, beginFlow, type Ending, nextStart } from '../../src/load/flow.ts'
 import { drawFrom, LIMITERS, type Observed, simulate } from './simulated-flow.ts'
 
 const KINDS = Object.keys(LIMITERS) as (keyof typeof LIMITERS)[]
@@ -293,5 +293,44 @@ describe('a gateway that refuses at random', () => {
     // One a second leaves; a refused one is followed by waits of half a second on, doubled while it goes on.
     expect(hour.answered).toBeGreaterThan(900)
     expect(hour.flow.pace.rate).toBeGreaterThanOrEqual(1)
+  })
+})
+
+describe('what a process is granted of a share', () => {
+  const NOW = 50_000
+  const grant = { slots: 3, rate: undefined, hold: undefined, isShort: false }
+  const hold = { forMs: 2_000, askedForMs: 700, openings: 4 }
+
+  it('has slots, and a rate that counts from where it is first known', () => {
+    const flow = beginFlow(8, 20)
+    const learned = (rate: number | undefined, now: number, before = flow) =>
+      adopt(before, { ...grant, rate }, now)
+    expect(learned(undefined, NOW)).toEqual({ ...flow, slots: 3 })
+    const first = learned(7, NOW)
+    expect(first).toEqual({ ...flow, slots: 3, pace: { ...flow.pace, rate: 7, changedAt: NOW, nextAt: NOW } })
+    expect(learned(5, NOW + 1_000, first)).toEqual({ ...first, pace: { ...first.pace, rate: 5 } })
+    expect(learned(undefined, NOW + 1_000, first)).toEqual(first)
+  })
+
+  it('begins nothing without a slot, and no more than its slots', () => {
+    const startOf = (slots: number, underWay: number) =>
+      nextStart({ ...adopt(beginFlow(8), { ...grant, slots }, NOW), underWay })
+    expect([startOf(0, 0), startOf(3, 3)]).toEqual([Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY])
+    expect(startOf(3, 2)).toBeLessThanOrEqual(NOW)
+  })
+
+  it('is held as long as the others are: the longer of two holds counts, and none that is over', () => {
+    const held = adopt(beginFlow(8), { ...grant, hold }, NOW)
+    const open = { state: 'open', until: NOW + 2_000, notBefore: NOW + 700, openings: 4 }
+    expect(held.breaker).toMatchObject(open)
+    const again = (more: Partial<typeof hold>) =>
+      adopt(held, { ...grant, hold: { ...hold, ...more } }, NOW).breaker
+    expect(again({ forMs: 1_000, askedForMs: 900, openings: 9 })).toMatchObject({
+      ...open,
+      notBefore: NOW + 900,
+    })
+    expect(again({ forMs: 3_000, askedForMs: 100 })).toMatchObject({ ...open, until: NOW + 3_000 })
+    expect(again({ forMs: 0, askedForMs: 9_000 })).toEqual(held.breaker)
+    expect(adopt(beginFlow(8), { ...grant, hold: { ...hold, forMs: 0 } }, NOW).breaker.state).toBe('closed')
   })
 })

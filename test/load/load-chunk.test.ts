@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { plan } from '../../packages/reference-gateway/test/struck-gateway.ts'
+import { NO_SUSPICION } from '../../src/ledger/ledger.ts'
 import { answer, PASS } from '../faults/fault-proxy.ts'
 import { keptSlot } from '../ledger/kept-slots.ts'
 import { BIOMETRICS, failureOf, idsOf, startLoading, tally } from './loading.ts'
@@ -134,5 +136,48 @@ describe('a chunk that an earlier process left open', () => {
     await failureOf(loading.load([older, newer]))
     expect(tally((await loading.load([older, newer], true)).outcomes)).toEqual({ accepted: 2 })
     expect(await loading.storedIds('biometric')).toEqual(idsOf([older, newer]))
+  })
+})
+
+describe('a care-team entry where the list cannot be read', () => {
+  const entry = entryOf(careTeam, { primary: false })
+  const copied = { until: OBSERVED_AT + DAY_MS, copy: 1 }
+
+  it.each([
+    ['is sent by a new chunk', false, NO_SUSPICION, 'accepted'],
+    ['is in doubt in a chunk that an earlier process left open', true, NO_SUSPICION, 'in-doubt'],
+    ['is in doubt where the ledger is a copy', false, copied, 'in-doubt'],
+  ])('%s', async (_what, resumed, suspicion, outcome) => {
+    const loading = await startLoading({
+      gateway: { faults: plan({ on: 'listCareTeams', do: 'refuse', status: 404 }) },
+    })
+    Object.assign(loading.context, { suspicion })
+    expect(tally((await loading.load([entry], resumed)).outcomes)).toEqual({ [outcome]: 1 })
+    expect(await loading.storedIds('careTeam')).toHaveLength(outcome === 'accepted' ? 1 : 0)
+  })
+})
+
+describe('the buffer of a body', () => {
+  it.each([
+    ['serves again once the gateway has taken the batch', 0, 3],
+    ['is left alone where an answer was lost: the bytes may still be under way', 1, 2],
+  ])('%s', async (_what, lost, expected) => {
+    const loading = await startLoading({
+      limits: { records: 3 },
+      faultOf: ({ path, earlier }) =>
+        path === BIOMETRICS && earlier < lost ? { do: 'pass-then-answer', status: 500 } : PASS,
+    })
+    const { take, giveBack } = loading.context.buffers
+    const given: Buffer[] = []
+    const counting = {
+      take,
+      giveBack: (buffer: Buffer): void => {
+        given.push(buffer)
+        giveBack(buffer)
+      },
+    }
+    Object.assign(loading.context, { buffers: counting })
+    expect(tally((await loading.load(people(9))).outcomes)).toEqual({ accepted: 9 })
+    expect(given).toHaveLength(expected)
   })
 })

@@ -32,7 +32,7 @@ import { createIdleClock } from './idle-clock.ts'
 import { EXPORT_ID, IDENTITY } from './made-up-entries.ts'
 
 export interface LoadingOptions {
-  readonly faultOf?: (request: Passing) => Fault
+  readonly faultOf?: (request: Passing) => Fault | Promise<Fault>
   readonly gateway?: Partial<ReferenceGatewayOptions>
   readonly limits?: Partial<BatchLimits>
   readonly inDoubt?: 'hold' | 'resend'
@@ -350,4 +350,22 @@ export async function failureOf(call: Promise<unknown>): Promise<unknown> {
 export function placed(entries: readonly Entry[]): readonly Entry[] {
   for (const [place, entry] of entries.entries()) Object.assign(entry, { place })
   return entries
+}
+
+/** A run of another job at the same gateway, which holds its lease throughout. */
+export async function startOther({
+  ledger,
+  reference,
+}: Pick<Awaited<ReturnType<typeof startLoading>>, 'ledger' | 'reference'>): Promise<RunLedger> {
+  const jobId = await ledger.jobs.id('other-job', reference.url)
+  const request = { jobId, runId: 'run-2', owner: 'there:2', now: 0, ttlMs: Number.MAX_SAFE_INTEGER }
+  const answer = await ledger.leases.acquire(request, () => false)
+  if (!answer.ok) throw new Error('the lease is held')
+  return ledger.runs.start(answer.lease, {
+    id: 'run-2',
+    jobId,
+    startedAt: 0,
+    rejectsPath: 'rejects',
+    receiptsPath: 'receipts',
+  })
 }

@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import type { AnswerClass } from '../../src/gateway/gateway-error.ts'
 import {
-  type AbsentRecords,
   decide,
   type FailedRequest,
   isLate,
@@ -41,6 +40,7 @@ const batch = (fields: Partial<LostBatch> = {}): LostBatch => ({
   ...{ isKnownToFail: false, mayBeGivenUp: true, answersNobody: undefined, ...fields },
 })
 const over = (fields: Partial<LostBatch> = {}) => batch({ leftMs: 0, ...fields })
+type AbsentRecords = Extract<Parameters<typeof decide>[0], { of: 'absent records' }>
 const absent = (fields: Partial<AbsentRecords> = {}): AbsentRecords => ({
   ...{ of: 'absent records', isAccepted: false, status: 500, tries: 3 },
   ...{ isGivenUp: false, othersTaken: true, records: 2, ...fields },

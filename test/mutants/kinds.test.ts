@@ -16,6 +16,7 @@ const CASES: readonly (readonly [kind: string, source: string, mistaken: readonl
   ['swapped arguments', 'f(a, b, () => 1)', ['f(b, a, () => 1)']],
   ['swapped arguments', 'f(a, a)', []],
   ['swapped arguments', 'Math.max(a, b)', []],
+  ['swapped arguments', "textsSent('a', 'b')", []],
   ['dropped await', 'async () => { await f(a) }', ['async () => { void f(a) }']],
   ['early return', 'function f() { a(); b() }', ['function f() { a(); return;b() }']],
   ['early return', 'function f() { a(); return b }', []],

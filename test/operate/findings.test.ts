@@ -1,7 +1,11 @@
-import { chmod } from 'node:fs/promises'
+import { chmod, cp, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { checkMappings } from '../../src/operate/check-definitions.ts'
 import { checkClock, checkHome, roomOf } from '../../src/operate/check-machine.ts'
 import { type Check, exitOf, type Level } from '../../src/operate/finding.ts'
+import { CLINIC } from '../cli/clinic.ts'
+import { PROJECT } from '../cli/command-line.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 const NOW = Date.UTC(2026, 2, 2, 7)
@@ -46,6 +50,84 @@ test.each([
   const home = await temporaryFolder()
   await chmod(home, mode)
   expect((await checkHome(home))[0]?.level).toBe(level)
+})
+
+test.each([
+  [1, []],
+  [5, []],
+  [6, ['and 1 more']],
+  [8, ['and 3 more']],
+])('of %i open files, and of as many links, five are named', async (count, rest) => {
+  const home = await temporaryFolder()
+  await chmod(home, 0o700)
+  await mkdir(join(home, 'in'), { mode: 0o700 })
+  await writeFile(join(home, 'in/closed'), '', { mode: 0o600 })
+  const numbers = Array.from({ length: count }, (_, at) => at)
+  for (const at of numbers) {
+    await writeFile(join(home, `in/open-${at}`), '')
+    await chmod(join(home, `in/open-${at}`), 0o644)
+    await symlink(join(home, 'in/closed'), join(home, `in/link-${at}`))
+  }
+  const [, open, links, room] = await checkHome(home)
+  expect(open).toMatchObject({
+    level: 'warning',
+    found: expect.stringMatching(new RegExp(`^${count} .* open`)),
+  })
+  expect(links).toMatchObject({
+    level: 'warning',
+    found: expect.stringMatching(new RegExp(`^${count} .* links`)),
+  })
+  const named = (details: readonly string[] = [], form: RegExp) => [
+    details.filter((one) => form.test(one)).length,
+    details.filter((one) => !form.test(one)),
+  ]
+  expect(named(open?.details, /^in\/open-\d \(mode 0?644\)$/)).toEqual([Math.min(5, count), rest])
+  expect(named(links?.details, /^in\/link-\d$/)).toEqual([Math.min(5, count), rest])
+  expect(room?.found).toContain('free on its disk')
+})
+
+test('a mapping is as good as its cases; a draft is none before its lines are decided', async () => {
+  const mappings = await temporaryFolder()
+  const folders = { jobs: mappings, mappings }
+  const none = await checkMappings(folders, async () => undefined)
+  expect(none).toMatchObject([
+    { check: 'mapping', level: 'warning', found: `no mappings in ${mappings}`, remedy: expect.anything() },
+  ])
+  await cp(join(PROJECT, 'mappings/catalog'), join(mappings, 'catalog'), { recursive: true })
+  const decided = { bare: undefined, one: [1, 0], all: [2, 0], failing: [1, 1], some: [3, 2] } as const
+  for (const name of Object.keys(decided))
+    await writeFile(join(mappings, `${name}.yaml`), CLINIC.replace('clinic', name))
+  await writeFile(
+    join(mappings, 'draft.yaml'),
+    `# DECIDE: who?\n${CLINIC.replace('clinic', 'draft')}# DECIDE: when?\n`,
+  )
+  await writeFile(join(mappings, 'wrong.yaml'), 'mapping: wrong\n')
+  const lines = (`\n${CLINIC}`.match(/\n/g) ?? []).length + 1
+  const findings = await checkMappings(folders, async (name) => {
+    const [cases, failed] = decided[name as keyof typeof decided] ?? []
+    return cases === undefined || failed === undefined ? undefined : { cases, failed }
+  })
+  expect(
+    findings.map(({ subject, level, found, remedy }) => [
+      subject,
+      level,
+      found.replace('well-formed; ', ''),
+      remedy,
+    ]),
+  ).toEqual([
+    ['all', 'ok', '2 cases pass', undefined],
+    ['bare', 'ok', 'no cases', undefined],
+    [
+      'draft',
+      'warning',
+      `a draft with open decisions on line 1, ${lines}: no job runs with it`,
+      'waybill mapping check draft',
+    ],
+    ['failing', 'problem', '1 of 1 case fails', 'waybill mapping test failing'],
+    ['one', 'ok', '1 case passes', undefined],
+    ['some', 'problem', '2 of 3 cases fail', 'waybill mapping test some'],
+    ['wrong', 'problem', expect.any(String), expect.anything()],
+  ])
 })
 
 const of = (...findings: [Level, Check][]) =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { judge, judgeAny, type ProfileRecord } from '../../src/reconcile/match.ts'
+import { judge, judgeAny, judgeOfAnyKey, type ProfileRecord } from '../../src/reconcile/match.ts'
 import {
   biometric,
   careTeam,
@@ -48,6 +48,33 @@ describe('what a profile says of a record that may have been sent from another e
     ['one of the same instant without an id', [found({ value: 119 })]],
   ])('nothing stands in its place where the profile shows %s', (_name, profile) => {
     expect(judgeAny(entry, profile)).toBe('hidden')
+  })
+})
+
+describe('what a profile says of a record that may have been sent under another key', () => {
+  const content = /[0-9a-f]{8}$/
+  const otherKey = (id: string): string =>
+    id.replace(content, (digits) => (digits === '0'.repeat(8) ? '1' : '0').repeat(8))
+  it.each<[string, string, boolean]>([
+    ['the same record of the export', otherKey(entry.transactionId), true],
+    ['the same record of another export', otherKey(elsewhere), true],
+    [
+      'the record of the same row of another export',
+      otherKey(entry.transactionId).replace(/^[0-9a-f]{16}/, 'f'.repeat(16)),
+      true,
+    ],
+    [
+      'a record of another row of the export',
+      otherKey(entry.transactionId).replace(/-\d+-/, '-000099-'),
+      false,
+    ],
+    ['a record of another rule', otherKey(entry.transactionId).replace('systolic-bp', 'other'), false],
+    ['an id that is none of ours', 'anything', false],
+  ])('%s', (_, persistentId, isSame) => {
+    const verdict = isSame ? { storedAs: persistentId } : { inItsPlace: persistentId }
+    expect(judgeOfAnyKey(entry, [found({ persistentId })])).toEqual(verdict)
+    // By one key, another content is another record.
+    expect(judgeAny(entry, [found({ persistentId })])).toEqual({ inItsPlace: persistentId })
   })
 })
 

@@ -88,7 +88,7 @@ async function openNights(only: 'all' | 'changed' = 'changed', format: 'ndjson' 
       what: { what: ['biometrics'], deprecated: false },
       to: { folder, format, only },
       ...{ destination: undefined, job: 'test-job', startedAt: 0, now: () => 0 },
-      ...{ before: run?.collection ?? null, gone: async () => [] },
+      ...{ before: run?.collection ?? null, gone: undefined },
     })
     asked.length = 0
     for (const [index, people] of chunks.entries()) {

@@ -37,10 +37,10 @@ test('a run that is taken up again maps by the clock that it began with', async 
   await begun.end(STOPPED)
   clock.pass(3_600_000)
   const again = await open('one')
-  expect([begun.stages.startedAt, again.stages.startedAt]).toEqual([START, START])
+  expect([begun.opening.startedAt, again.opening.startedAt]).toEqual([START, START])
   await again.end(undefined)
   const next = await open('two')
-  expect(next.stages.startedAt).toBe(START + 3_600_000)
+  expect(next.opening.startedAt).toBe(START + 3_600_000)
   await next.end(undefined)
 })
 
@@ -54,7 +54,7 @@ test('waits for another run do not count as work, for those who are told and in 
   const run = await open('one', { turn })
   for (const chunk of [1, 2, 3]) {
     clock.pass(100)
-    await run.stages.turn(chunk)
+    await run.gate.turn(chunk)
   }
   clock.pass(30)
   await run.end(undefined)
@@ -70,9 +70,9 @@ test('a wait that fails, or during which the clock is set back, ends as any othe
       if (chunk === 1) throw STOPPED
     })
   const run = await open('one', { turn })
-  await expect(run.stages.turn(1)).rejects.toBe(STOPPED)
+  await expect(run.gate.turn(1)).rejects.toBe(STOPPED)
   clock.pass(4_000)
-  await run.stages.turn(2)
+  await run.gate.turn(2)
   await run.end(STOPPED)
   expect(saidOf('runEnded')).toMatchObject([{ workedMs: 2_000, state: 'interrupted' }])
 })

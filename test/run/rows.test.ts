@@ -35,16 +35,18 @@ const placesOf = (rows: readonly Row[], wanted: readonly number[]) => {
     places.filter(({ byteOffset }) => byteOffset > after).slice(0, Math.min(limit, 3))
 }
 
-/** Counts the rows that are read. */
-function counted(opened: OpenExport): { opened: OpenExport; read: () => number } {
+/** Counts the rows that are read, and the readings. */
+function counted(opened: OpenExport) {
   let read = 0
+  let begun = 0
   async function* rows(from?: Parameters<OpenExport['rows']>[0]) {
+    begun += 1
     for await (const block of opened.rows(from)) {
       read += block.length
       yield block
     }
   }
-  return { opened: { ...opened, rows }, read: () => read }
+  return { opened: { ...opened, rows }, read: () => read, begun: () => begun }
 }
 
 const WANTED = [1, 2, 900, 901, 17_000, 39_999, 40_000]
@@ -69,6 +71,18 @@ test('few rows of a plain file are read without the many between them', async ()
   const { opened, read } = counted(whole)
   expect(await all(selectRows(opened, places).rows())).toHaveLength(WANTED.length)
   expect(read()).toBeLessThan(ROWS / 10)
+})
+
+// A compressed file can be read from its beginning alone; of a plain one the 500 kB to row 17,000 and the 700 kB behind it are left out.
+test.each([
+  ['plain', (text: string) => Buffer.from(text), 3],
+  ['compressed', (text: string) => gzipSync(text), 1],
+] as const)('rows of a %s file that are near each other are read in one go', async (name, encode, times) => {
+  const whole = await openText(name, encode(TEXT))
+  const places = placesOf(await all(whole.rows()), WANTED)
+  const { opened, begun } = counted(whole)
+  expect(await all(selectRows(opened, places).rows())).toHaveLength(WANTED.length)
+  expect(begun()).toBe(times)
 })
 
 test('a place at which no row stands is said to be none', async () => {
@@ -166,6 +180,64 @@ test.each([
     expect(await read('third', at, 'rejected')).toEqual({ rows: [], people: [] })
   },
 )
+
+const NOW = Date.UTC(2026, 2, 5)
+const TWO_RULES = `${PEOPLE}  also: { when: { npi: present }, npi: npi, name: doctor, city: { constant: Springfield } }
+`
+
+test('of rows that a person decided on, the decided contents alone are read: neither other records nor rejects', async () => {
+  const folder = await temporaryFolder()
+  const path = join(folder, 'a.csv')
+  await writeFile(
+    path,
+    'id,npi,doctor\none,1234567893,Test\n,1234567893,Test\nthree,123,Test\ntwo,1234567893,Test\n',
+  )
+  const mapping = load(TWO_RULES)
+  const read = csvDefinition.parse({ format: 'csv' })
+  const rows = await all((await openExport(path, read)).rows())
+  const [first] = rows.map(mapping.compiled.bind(['id', 'npi', 'doctor'], 'a.csv', NOW))
+  const [seen] = first?.outcome === 'mapped' ? first.records : []
+  const content = IDENTITY.content(seen ?? expect.fail('no record'))
+  const ledger = await passingLedger()
+  const origin = await beginRun(ledger, 'run-1')
+  const exportRow = await beginExport(origin, { path })
+  const left = { kind: 'careTeam', rule: 'seen', batchId: null, outcome: 'in-doubt' } as const
+  const why = { stage: 'submit', code: 'no-answer', field: null, message: 'm' }
+  const exceptions = rows.map(({ row, line, byteOffset }, at) => {
+    const own = at === 0 ? content : `000000000000000${at}`
+    return { ...left, ...why, row, line, byteOffset, content: own }
+  })
+  await openChunk(origin, exportRow, 1, rows.length)
+  await settleChunk(origin, exportRow, 1, { exceptions })
+  const doubts = await ledger.left.inDoubt('run-1', 0, 9)
+  const runLedger = await beginRun(ledger, 'run-2')
+  const decisions = doubts.map(({ id }) => ({ exception: id, event: 'resend' as const }))
+  await runLedger.rule({ run: 'run-2', decisions, released: [] }, 0)
+  const id = await beginExport(runLedger, { path, reading: 'selected', originExport: exportRow })
+  const record = (await ledger.exports.find(id)) ?? expect.fail('no export')
+  const version = versionOf(await lstat(path, { bigint: true }))
+  const context = {
+    ledger,
+    runLedger,
+    identity: IDENTITY,
+    startedAt: NOW,
+    origin: { selection: 'decided' },
+  } as const
+  const { opened, mapper } = await openRows(context, { ...record, version }, mapping, DEFAULT_LIMITS)
+  const outcomes = (await all(opened.rows())).map(mapper)
+  expect(
+    outcomes.map((one) => [
+      one.row,
+      one.outcome,
+      ...(one.outcome === 'mapped' ? [one.records.map(({ rule }) => rule), one.rejected] : []),
+    ]),
+  ).toEqual([
+    [1, 'mapped', ['seen'], []],
+    [2, 'rejected'],
+    [3, 'mapped', [], []],
+    [4, 'mapped', [], []],
+  ])
+})
 
 test('a file that changes while it is read, or has no rows, was not read whole', async () => {
   const { openAs, path } = await leftOf('whole')

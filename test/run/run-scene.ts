@@ -5,6 +5,8 @@ import { setImmediate as turnOfTheLoop } from 'node:timers/promises'
 import { expect, onTestFinished } from 'vitest'
 import { readJob, readMappings } from '../../src/definitions/definition-files.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
+import { createSizeLimits } from '../../src/load/batches.ts'
+import { createDispatcher } from '../../src/load/dispatcher.ts'
 import { type Arrival, createArrival } from '../../src/run/arrival.ts'
 import { createRunEvents, type RunEvent } from '../../src/run/events.ts'
 import { findExports } from '../../src/run/find-exports.ts'
@@ -70,6 +72,8 @@ export async function openRunScene(gateway = 'http://127.0.0.1:9') {
       {
         ...{ ledger, gateway: client(gateway), gatewayName: gateway, identity: IDENTITY, folders, home },
         version: '0.1.0',
+        dispatcher: createDispatcher({ now: clock.now, random: () => 0, sleep }),
+        sizes: createSizeLimits(),
         ...{ minFree: 0, sources: {}, events: createRunEvents((event) => void told.push(event)) },
         ...{ now: clock.now, random: () => 0, sleep, newRunId: () => 'new', owner: 'here:1' },
         ...{ isDead: () => true, interrupt: never, arrival },

@@ -9,8 +9,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import { ZipFile } from 'yazl'
 import { ExportDefinition, jobSource } from '../../src/definitions/export-definition.ts'
 import { fingerprint } from '../../src/extract/content.ts'
-import { createAccountIdCipher } from '../../src/ledger/sealed-ids.ts'
-import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import { createArrival } from '../../src/run/arrival.ts'
 import { sourcesIn } from '../../src/run/backfill-range.ts'
@@ -18,10 +16,8 @@ import { writeBodies } from '../../src/run/collection-files.ts'
 import { createRunEvents } from '../../src/run/events.ts'
 import { bringExports, divideByContents, receiveBegun } from '../../src/run/exports-of-run.ts'
 import { joinAndKeep } from '../../src/run/joined-exports.ts'
-import { knownIdsOf } from '../../src/run/known-ids.ts'
 import { carryOut } from '../../src/runs/take-up.ts'
 import { HEADER } from '../cli/clinic.ts'
-import { beginRun } from '../ledger/begun-run.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 import { load } from '../transform/mapping-under-test.ts'
 import { openRunScene } from './run-scene.ts'
@@ -91,44 +87,6 @@ test('the texts of every join are kept before anything is read', async () => {
   const [received] = await arrival.receive(found ?? expect.fail('found no export'))
   await joinAndKeep({ keep }, load(JOINED), received ?? expect.fail('received no export'))
   expect(kept.map((text) => /1234567893|Hope/.exec(text)?.[0])).toEqual(['1234567893', 'Hope'])
-})
-
-test('each person that the ledger knows is listed once, however many pages they are; none whose id cannot be read', async () => {
-  const home = await temporaryFolder()
-  const file = join(home, 'ledger.sqlite')
-  const [{ job }, deps] = await (await openRunScene()).prepare('run')
-  const collect = { what: ['biometrics' as const], deprecated: false }
-  const ids = knownIdsOf({ ...job, sources: [], definition: { ...job.definition, collect } })
-  const listed = async (key: string, run: string) => {
-    const ledger = await openLedger(
-      file,
-      undefined,
-      undefined,
-      createAccountIdCipher(() => key),
-    )
-    const arrival = createArrival(join(home, 'spool'), {})
-    try {
-      if (run === 'run-1') {
-        const people = Array.from({ length: 2_001 }, (_, at) => ({
-          reference: at.toString(16).padStart(32, '0'),
-          accountId: `id-${at}`,
-          sentBefore: null,
-        }))
-        await (await beginRun(ledger, 'run-0')).saveAccounts('gateway', people, 0)
-      }
-      await ids?.find({ ...deps, ledger, gatewayName: 'gateway', home }, arrival, run)
-    } finally {
-      await arrival.close(false)
-      await ledger.close()
-    }
-    const text = await readFile(join(home, 'collections', run, 'known-people.ndjson'), 'utf8')
-    return text.split('\n').slice(0, -1)
-  }
-  const lines = await listed('one', 'run-1')
-  expect(lines).toHaveLength(2_001)
-  expect(new Set(lines).size).toBe(2_001)
-  expect(lines[0]).toBe('{"accountId":"id-0"}')
-  expect(await listed('another', 'run-2')).toEqual([])
 })
 
 test('each export that fails is told by its name, once, wherever it fails', async () => {

@@ -10,12 +10,9 @@ import { countChunk } from '../../src/model/balance.ts'
 import type { Entry, MappedRow } from '../../src/model/entry.ts'
 import type { EntryOutcome, Reason } from '../../src/model/outcome.ts'
 import type { Row } from '../../src/model/row.ts'
-import { type ChunkRow, createStopWhen } from '../../src/run/chunks.ts'
-import type { RunStages } from '../../src/run/connect-stages.ts'
-import { createRunEvents } from '../../src/run/events.ts'
+import type { ChunkRow } from '../../src/run/chunks.ts'
 import { openAppended } from '../../src/run/receipts.ts'
-import { leftBehind, settleChunk } from '../../src/run/settlement.ts'
-import { createLoader } from '../../src/run/worker.ts'
+import { leftBehind, type Settling, settleChunk } from '../../src/run/settlement.ts'
 import { beginExport } from '../ledger/begun-run.ts'
 import { startLoading } from '../load/loading.ts'
 import { biometric, careTeam, EXPORT_ID, entryOf, IDENTITY, mappedRow } from '../load/made-up-entries.ts'
@@ -34,7 +31,7 @@ const FOUND = { outcome: 'unchanged', found: true } as const
 const weight = (value: string): Entry => entryOf(biometric, { person: 'ann', key: 'ann|monday', value })
 
 interface RunFacts {
-  readonly origin?: RunStages['origin']
+  readonly origin?: Settling['origin']
   readonly isBackfill?: boolean
   readonly held?: 'look' | 'hold'
 }
@@ -52,18 +49,15 @@ async function openRun({ origin, isBackfill = false, held = 'look' }: RunFacts =
   const { context, ledger, runLedger, exportRow, clock } = await startLoading({ held })
   const home = await temporaryFolder()
   const append = (name: string) => openAppended(home, join(home, name), 0, runLedger.assertHeld)
-  const stages: RunStages = {
-    ...{ home, ledger, runLedger, load: context, worker: createLoader(context), identity: IDENTITY },
-    version: '0.1.0',
-    ...{ receipts: append('receipts'), rejectsFolder: home, events: createRunEvents() },
-    ...{ stopWhen: createStopWhen(undefined), now: () => clock.now, startedAt: 0, stop: () => {} },
-    ...{ limit: Infinity, origin, isBackfill, turn: async () => {} },
-    ...{ inHand: () => {}, ordersWith: () => new Map() },
+  const { gatewayName } = context.accounts
+  const settling: Settling = {
+    ...{ ledger, runLedger, identity: IDENTITY, gatewayName, receipts: append('receipts') },
+    ...{ held, origin, isBackfill, now: () => clock.now },
   }
   const later = await beginExport(runLedger, { ordinal: 2, exportId: 'fedcba9876543210', sha256: 'later' })
   const rejects = append('rejects')
   onTestFinished(async () => {
-    await stages.receipts.close()
+    await settling.receipts.close()
     await rejects.close()
   })
   const settled = new Map<number, number>()
@@ -75,7 +69,7 @@ async function openRun({ origin, isBackfill = false, held = 'look' }: RunFacts =
     const record =
       (await ledger.exports.ofRun('run-1')).find(({ id }) => id === of) ?? expect.fail('no export')
     return settleChunk(
-      stages,
+      settling,
       { record, inFront: ['one'], arrival, listsTeams },
       rejects,
       { number },
@@ -108,7 +102,18 @@ async function openRun({ origin, isBackfill = false, held = 'look' }: RunFacts =
   }
   const begin = (reading: Reading): Promise<number> =>
     beginExport(runLedger, { ordinal: 3, exportId: EXPORT_ID, sha256: 'again', reading })
-  return { ledger, stages, rejects, earlier: exportRow, later, begin, settle, settleRows, events }
+  return {
+    ledger,
+    runLedger,
+    settling,
+    rejects,
+    earlier: exportRow,
+    later,
+    begin,
+    settle,
+    settleRows,
+    events,
+  }
 }
 
 test('held are records in doubt, not those that were delivered and that a later one leaves unclear', () => {
@@ -291,11 +296,11 @@ test.each<[string, Reading, readonly Line[], readonly string[]]>([
     without('3 a'),
   ],
 ])('a later reading that takes up %s settles that alone', async (_what, reading, lines, left) => {
-  const { ledger, stages, earlier, begin, settleRows } = await openRun()
+  const { ledger, settling, earlier, begin, settleRows } = await openRun()
   await settleRows(earlier, chunkOf(EARLIER))
   const again = await begin(reading)
   await settleRows(again, chunkOf(lines))
-  const { jobId } = stages.runLedger.lease
+  const { jobId } = settling.runLedger.lease
   const request = { jobId, exportId: EXPORT_ID, before: again, selection: 'rejected' } as const
   const open = await ledger.left.ofEarlierReadings(request, [1, 2, 3])
   const names = open.map(({ row, rule }) => (rule === null ? `${row}` : `${row} ${rule}`))
@@ -303,13 +308,13 @@ test.each<[string, Reading, readonly Line[], readonly string[]]>([
 })
 
 test('records that a person sends again settle no reject', async () => {
-  const { ledger, stages, earlier, begin, settleRows } = await openRun({
-    origin: { run: 'run-0', selection: 'decided' },
+  const { ledger, settling, earlier, begin, settleRows } = await openRun({
+    origin: { selection: 'decided' },
   })
   await settleRows(earlier, chunkOf(EARLIER))
   const again = await begin('selected')
   await settleRows(again, chunkOf([[1, undefined, 'fine']]))
-  const { jobId } = stages.runLedger.lease
+  const { jobId } = settling.runLedger.lease
   const request = { jobId, exportId: EXPORT_ID, before: again, selection: 'rejected' } as const
   expect(await ledger.left.ofEarlierReadings(request, [1])).toHaveLength(1)
 })
@@ -418,14 +423,14 @@ test.each<[string, Reading, RunFacts & { readonly arrival?: number }, boolean]>(
 ])(
   'new names of %s are counted, and kept if no newer name may be known',
   async (_what, reading, facts, isKept) => {
-    const { ledger, stages, begin, settleRows } = await openRun(facts)
-    const { gatewayName } = stages.load.accounts
+    const { ledger, runLedger, settling, begin, settleRows } = await openRun(facts)
+    const { gatewayName } = settling
     const [person, other] = ['ann', 'ben'].map((reference) =>
       IDENTITY.account({ reference, type: 'partnerAccountId' }),
     ) as [string, string]
     const known = { accountId: null, isNew: false, sentBefore: null, named: 7 }
     const both = [person, other].map((reference) => ({ ...known, reference }))
-    await stages.runLedger.saveAccounts(gatewayName, both, 0)
+    await runLedger.saveAccounts(gatewayName, both, 0)
     const [first, second] = [rowOf(1), rowOf(2)]
     const names = new Map([
       [person, { named: 8, changedAt: second }],
@@ -445,10 +450,10 @@ test.each<[string, Reading, RunFacts & { readonly arrival?: number }, boolean]>(
 test.each([true, false])(
   'people of an export that lists care teams, or does not, are noted: %s',
   async (listsTeams) => {
-    const { ledger, stages, earlier, settleRows } = await openRun()
+    const { ledger, settling, earlier, settleRows } = await openRun()
     await settleRows(earlier, { ...chunkOf([[1, undefined, 'fine']]), listsTeams })
     const person = IDENTITY.account({ reference: 'ann', type: 'partnerAccountId' })
-    const { jobId } = stages.runLedger.lease
+    const { jobId } = settling.runLedger.lease
     expect([...(await ledger.careTeams.listed(jobId, [person])).keys()]).toEqual(listsTeams ? [person] : [])
   },
 )

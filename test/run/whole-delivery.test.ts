@@ -87,6 +87,18 @@ test('members that are joined count as well', async () => {
   await expect(one?.beside('roster.csv')).rejects.toMatchObject({ code: 'export-too-large' })
 })
 
+test('a member that is joined with several others is unpacked once', async () => {
+  const rows = Buffer.from(HEADER + '1\n'.repeat(1_000))
+  const file = await zipped({ 'part-a.csv': rows, 'part-b.csv': rows, 'roster.csv': rows })
+  const spool = await temporaryFolder()
+  const arrival = createArrival(spool, {})
+  onTestFinished(() => arrival.close(false))
+  const both = await arrival.receive(arrival.named(file, { ...ANY_RULES, members: 'part-*.csv' }))
+  for (const one of both) expect((await one.beside('roster.csv'))?.name).toBe('roster.csv')
+  const written = await readdir(spool, { recursive: true, withFileTypes: true })
+  expect(written.filter((one) => one.isFile())).toHaveLength(3)
+})
+
 test('what is within the limits as a whole is read', async () => {
   const content = packed(10 * MIB)
   const [a, b] = await receive(await zipped({ 'a.csv': content, 'b.csv': content }))

@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createLogger, type Level, LOG_FIELDS, type LogFields } from '../../src/telemetry/logger.ts'
+import { createLogger, LOG_FIELDS, type LogFields } from '../../src/telemetry/logger.ts'
 
 const now = (): number => Date.UTC(2026, 2, 2, 7, 15)
+
+type Level = (typeof LEVELS)[number]
 
 function open(level: Level, form: 'text' | 'json', file?: Level) {
   const [lines, filed]: [string[], string[]] = [[], []]
@@ -85,7 +87,7 @@ test('text and JSON', () => {
   ])
 })
 
-const LEVELS: readonly Level[] = ['error', 'warn', 'info', 'debug']
+const LEVELS = ['error', 'warn', 'info', 'debug'] as const
 const sayAll = (logger: ReturnType<typeof open>['logger']): void => {
   for (const level of LEVELS) logger[level](level)
 }

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { type FireRecord, noTallies } from '../../src/ledger/ledger.ts'
-import { NO_TRAFFIC, type Traffic } from '../../src/load/dispatcher.ts'
+import { trafficOf } from '../../src/load/dispatcher.ts'
 import { noCounts } from '../../src/model/balance.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import { countRuns, countSchedule } from '../../src/runs/schedule-metrics.ts'
@@ -286,7 +286,7 @@ test('jobs, fires and requests are counted', async () => {
 
 test('how things stand with the gateway is read when the metrics are asked for', async () => {
   const metrics = createMetrics('1')
-  let traffic: Traffic = NO_TRAFFIC
+  let traffic = trafficOf([])
   metrics.watchTraffic(() => traffic)
   const stands = async (): Promise<number[]> =>
     samplesOf(await metrics.text()).flatMap((line) => {
@@ -338,7 +338,7 @@ async function allText(): Promise<string> {
   const metrics = createMetrics('1')
   resumedRun(countRuns(metrics, 'nightly'))
   metrics.requestAnswered({ operation: 'search profile', class: 'accepted', durationMs: 9 })
-  metrics.watchTraffic(() => NO_TRAFFIC)
+  metrics.watchTraffic(() => trafficOf([]))
   metrics.watchFires(() => [['nightly', NOW]])
   metrics.installation(FACTS)
   metrics.lastRun(LAST)
@@ -359,7 +359,7 @@ describe('names', () => {
 
   test('docs/metrics.md has every metric with its type and labels, and no other', async () => {
     const metrics = createMetrics('1')
-    metrics.watchTraffic(() => NO_TRAFFIC)
+    metrics.watchTraffic(() => trafficOf([]))
     metrics.watchFires(() => [])
     metrics.lastRun(LAST)
     const known = described(await metrics.text())

@@ -187,6 +187,24 @@ describe('a definition that is wrong is refused before anything is served', () =
     ])
   })
 
+  it.each([
+    ['year: 30', 'year: 0', true],
+    ['year: 30', 'year: -1', false],
+    ['month: 0', 'month: 11', true],
+    ['month: 0', 'month: 12', false],
+    ['month: 0', 'month: -1', false],
+    ['younger: 12', 'younger: 0', true],
+    ['younger: 12', 'younger: -1', false],
+    ['older: 12', 'older: 0', true],
+    ['older: 12', 'older: -1', false],
+    ['{ 1: 5 }', '{ 1: -5 }', true],
+    ['{ 1: 5 }', '{ 1: 0.5 }', false],
+  ])('scoring with %s as %s', async (what, by, isTaken) => {
+    const read = readAssessment(await fileOf(SMALL.replace(what, by)))
+    if (isTaken) await expect(read).resolves.toBeDefined()
+    else await expect(read).rejects.toMatchObject({ code: 'usage-wrong' })
+  })
+
   it('a file that is not there is named', async () => {
     const assessmentFile = join(folder, 'missing.yaml')
     await expect(startTest({ assessmentFile })).rejects.toMatchObject({

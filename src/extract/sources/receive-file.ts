@@ -5,7 +5,7 @@
 
 import { hash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { access, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { access, type FileHandle, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import pRetry, { AbortError } from 'p-retry'
 import { WaybillError } from '../../model/errors.ts'
@@ -61,13 +61,8 @@ export async function receiveFile(
   read: (from: number) => AsyncIterable<Uint8Array>,
   { signal, room }: Fetching = {},
 ): Promise<string> {
-  makeFolder(dirname(file))
-  const part = `${file}.part`
-  // The rest of another process may be of another version.
-  await rm(part, { force: true })
-  room?.(bytes)
-  const out = await newOwn(part)
-  try {
+  return receiveWhole(file, async (out) => {
+    room?.(bytes)
     let length = 0
     await withRetries(async () => {
       if (length === bytes) return
@@ -83,6 +78,18 @@ export async function receiveFile(
           code: 'export-changed',
         })
     }, signal)
+  })
+}
+
+/** Makes a file, of mode 0600, whole or not at all. @returns `file` */
+export async function receiveWhole(file: string, write: (out: FileHandle) => Promise<void>): Promise<string> {
+  makeFolder(dirname(file))
+  const part = `${file}.part`
+  // The rest of another process may be of another version.
+  await rm(part, { force: true })
+  const out = await newOwn(part)
+  try {
+    await write(out)
     await out.sync()
     await rename(part, file)
     return file

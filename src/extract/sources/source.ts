@@ -98,12 +98,14 @@ export interface SourcePlace {
   readonly shown: string
   /** For a folder of this machine, which needs no connection. */
   readonly local?: { readonly archive: string | undefined }
-  open(secrets: SourceSecrets): Promise<ExportSource>
+  /** True for a place of Waybill itself, with nothing to check. */
+  readonly isMade?: boolean
+  open(access: SourceAccess): Promise<ExportSource>
 }
 
 /** Place for collections, by `to` of a job. */
 export interface RemotePlace extends SourcePlace {
-  open(secrets: SourceSecrets): Promise<RemoteSource>
+  open(access: SourceAccess): Promise<RemoteSource>
 }
 
 /** @param what problem of the folder: `is missing` */
@@ -123,10 +125,33 @@ export const notArchived = (archive: string, why: string, cause: unknown): Waybi
 
 export const MAY_NOT_WRITE = 'this user may not write there'
 
-/** Secrets, which no job file holds. */
-interface SourceSecrets {
+/** Article of a list. */
+interface ListedArticle {
+  readonly contentId: string
+  readonly title?: string | undefined
+}
+
+/** Query parameters of the list of articles. */
+export interface ArticleQuery {
+  readonly page?: { readonly parameter: string; readonly first: number } | undefined
+  readonly filter?: Readonly<Record<string, string | number>> | undefined
+}
+
+/** Lists of ids that Waybill itself can make (id-lists.ts). */
+export interface IdLists {
+  readonly now: () => number
+  /** Pages of the people known at the gateway. */
+  people(): AsyncIterable<readonly { readonly accountId: string }[]>
+  /** @throws WaybillError `gateway-failing` */
+  articles(query: ArticleQuery): Promise<readonly ListedArticle[]>
+}
+
+/** Access to sources, which no job file holds. */
+export interface SourceAccess {
   /** For an SFTP server without a key in the job. */
   readonly sftpPassword?: string | undefined
+  /** Set for a run. */
+  readonly lists?: IdLists | undefined
 }
 
 /** Bytes of a name before a number: a name has 255 at most. */

@@ -107,7 +107,7 @@ export type ErrorEnvelope = z.infer<typeof ErrorEnvelope>
  * conditions may nest it (section "Envelope").
  */
 export const RefusalEnvelope = z.looseObject({
-  code: EnvelopeCode,
+  code: z.union([z.int(), z.string().regex(/^\d+$/)]),
   data: z
     .union([z.array(z.unknown()).max(0), z.looseObject({ data: z.array(z.unknown()).max(0) })])
     .nullish(),

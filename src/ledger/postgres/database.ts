@@ -6,13 +6,10 @@
 import { randomUUID } from 'node:crypto'
 import {
   CompiledQuery,
-  type DatabaseConnection,
   HandleEmptyInListsPlugin,
   Kysely,
   PostgresDialect,
-  type PostgresDialectConfig,
-  PostgresDriver,
-  type QueryResult,
+  type PostgresPoolClient,
   replaceWithNoncontingentExpression,
   sql,
 } from 'kysely'
@@ -22,9 +19,10 @@ import pg from 'pg'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
 import { SHAPE, SHOWN_PEOPLE } from '../sqlite/database.ts'
 import type { Dialect } from '../sqlite/dialect.ts'
-import type { LedgerDatabase, Statements, Writer } from '../sqlite/exclusive.ts'
+import type { LedgerDatabase, Parameter, Statements, Writer } from '../sqlite/exclusive.ts'
 import type { LedgerTables } from '../tables.ts'
 import { shownAddress } from './address.ts'
+import { beginSession, type Session } from './session.ts'
 
 const CONNECTIONS = 5
 const CONNECT_TIMEOUT_MS = 10_000
@@ -62,42 +60,84 @@ export interface PostgresLedgerDatabase extends LedgerDatabase {
 export function openPostgres(address: PostgresAddress, dialect: Dialect): PostgresLedgerDatabase {
   const where = shownAddress(address.url)
   const asLedgerError = (error: unknown): unknown => ledgerError(where, error)
+  const refuse = (error: unknown): never => {
+    throw asLedgerError(error)
+  }
   const pool = poolOf(address)
-  const kysely = new Kysely<LedgerTables>({
-    dialect: new LedgerDialect({ pool }, asLedgerError),
-    plugins: [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })],
-  })
+  const connect = (): Promise<pg.PoolClient> => pool.connect().catch(refuse)
+  const kysely = kyselyOn(
+    async () => {
+      const client = await connect()
+      return {
+        query: (text, values) => client.query(text, [...values]).catch(refuse),
+        release: (isLost) => client.release(isLost),
+      }
+    },
+    () => pool.end(),
+  )
+  const statements = statementsOn(kysely, dialect)
   return {
     dialect,
     where,
     db: kysely,
-    statements: statementsOn(kysely, dialect),
+    statements,
     turn: pLimit(1),
     // Each statement has done so already.
     asLedgerError: (error) => error,
     readHot: async (look) => look(),
-    transaction: (waits, alone, work) =>
-      kysely.connection().execute(async (writer) => {
-        const begin = ['begin']
-        if (waits === 'for-nothing') begin.push('set local synchronous_commit = off')
-        if (alone) begin.push(ALONE)
-        await sql.raw(begin.join('; ')).execute(writer)
+    async transaction(waits, alone, work) {
+      const begin = ['begin']
+      if (waits === 'for-nothing') begin.push('set local synchronous_commit = off')
+      if (alone) begin.push(ALONE)
+      const client = await connect()
+      let isLost = false
+      try {
+        const session = beginSession(client, begin.join('; '), asLedgerError)
         try {
-          const result = await work(writer, statementsOn(writer, dialect))
-          await sql.raw('commit').execute(writer)
+          const writer = kyselyOn(async () => ({ query: session.query, release: () => {} }))
+          const result = await work(writer, statementsIn(session, statements))
+          await session.query('commit', [])
           return result
         } catch (error) {
-          // A lost connection has rolled back already.
-          await sql
-            .raw('rollback')
-            .execute(writer)
-            .catch(() => {})
+          const refusal = await session.rollback(error).catch(() => {
+            isLost = true
+            return undefined
+          })
+          await refusal?.()
           throw error
         }
-      }),
+      } finally {
+        client.release(isLost)
+      }
+    },
     close: () => kysely.destroy(),
   }
 }
+
+interface Connection {
+  query(text: string, values: readonly unknown[]): Promise<pg.QueryResult>
+  release(isLost?: boolean): void
+}
+
+const kyselyOn = (
+  connect: () => Promise<Connection>,
+  end: () => Promise<void> = async () => {},
+): Kysely<LedgerTables> =>
+  new Kysely({
+    dialect: new PostgresDialect({
+      pool: {
+        async connect() {
+          const { query, release } = await connect()
+          // The cast is sound: nothing reads by cursors.
+          const known: unknown = query
+          return { query: known as PostgresPoolClient['query'], release }
+        },
+        end,
+        options: {},
+      },
+    }),
+    plugins: [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })],
+  })
 
 /** Connections, each by TLS if a network lies in between. */
 export function poolOf({ url, password }: PostgresAddress): pg.Pool {
@@ -146,63 +186,46 @@ function withNumbers(text: string): string {
   return made
 }
 
+/** Statements outside of transactions. */
 function statementsOn(connection: Writer, dialect: Dialect): Statements {
-  const query = async (
-    text: string,
-    parameters: readonly unknown[],
-  ): Promise<QueryResult<Record<string, unknown>>> =>
-    connection.executeQuery(CompiledQuery.raw(withNumbers(text), [...parameters]))
+  const all: Statements['all'] = async (text, ...parameters) =>
+    (await connection.executeQuery<Row>(CompiledQuery.raw(withNumbers(text), [...parameters]))).rows
   return {
     dialect,
+    all,
     async run(text, ...parameters) {
-      await query(text, parameters)
+      await all(text, ...parameters)
     },
-    async insert(text, ...parameters) {
-      return Number((await query(`${text} returning id`, parameters)).rows[0]?.['id'])
+    async insertEach(text, rows) {
+      const ids: number[] = []
+      for (const row of rows) ids.push(...idsOf(await all(`${text} returning id`, ...row)))
+      return ids
     },
-    all: async (text, ...parameters) => (await query(text, parameters)).rows,
+    async assert(text, parameters, refuse) {
+      if ((await all(text, ...parameters)).length === 0) await refuse(this)
+    },
   }
 }
 
-/** Names the ledger in errors of every statement. */
-class LedgerDialect extends PostgresDialect {
-  readonly #config: PostgresDialectConfig
-  readonly #asLedgerError: (error: unknown) => unknown
+type Row = Readonly<Record<string, unknown>>
 
-  constructor(config: PostgresDialectConfig, asLedgerError: (error: unknown) => unknown) {
-    super(config)
-    this.#config = config
-    this.#asLedgerError = asLedgerError
-  }
+const idsOf = (rows: readonly Row[]): number[] => rows.map(({ id }) => Number(id))
 
-  override createDriver(): PostgresDriver {
-    return new LedgerDriver(this.#config, this.#asLedgerError)
-  }
-}
-
-class LedgerDriver extends PostgresDriver {
-  readonly #asLedgerError: (error: unknown) => unknown
-
-  constructor(config: PostgresDialectConfig, asLedgerError: (error: unknown) => unknown) {
-    super(config)
-    this.#asLedgerError = asLedgerError
-  }
-
-  override async acquireConnection(): Promise<DatabaseConnection> {
-    const connection = await super.acquireConnection().catch(this.#refuse)
-    const refuse = this.#refuse
-    return new Proxy(connection, {
-      get(target, name) {
-        const part: unknown = Reflect.get(target, name, target)
-        if (typeof part !== 'function') return part
-        if (name !== 'executeQuery') return part.bind(target)
-        return (query: CompiledQuery) => target.executeQuery(query).catch(refuse)
-      },
-    })
-  }
-
-  readonly #refuse = (error: unknown): never => {
-    throw this.#asLedgerError(error)
+/** @param outside for looks after a rollback */
+function statementsIn(session: Session, outside: Statements): Statements {
+  const all = async (text: string, ...parameters: readonly Parameter[]): Promise<Row[]> =>
+    (await session.query(withNumbers(text), parameters)).rows
+  return {
+    dialect: outside.dialect,
+    run: (text, ...parameters) =>
+      // Lists cannot wait.
+      parameters.some(Array.isArray)
+        ? all(text, ...parameters).then(() => {})
+        : session.later(text, parameters),
+    all,
+    insertEach: async (text, rows) =>
+      (await session.queryEach(`${text} returning id`, rows)).flatMap((result) => idsOf(result.rows)),
+    assert: (text, parameters, refuse) => session.assert(text, parameters, async () => refuse(outside)),
   }
 }
 

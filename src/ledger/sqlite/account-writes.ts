@@ -36,27 +36,18 @@ const readDeletions = (text: string | null): OwedDeletion[] =>
 
 /** Inserts accounts. A known account stays unchanged. */
 export async function saveAccounts(
-  writer: Writer,
+  statements: Statements,
   { gateway, at, runId }: { readonly gateway: string; readonly at: number; readonly runId: string },
   accounts: readonly KnownAccount[],
   { seal }: Pick<AccountIdCipher, 'seal'>,
 ): Promise<void> {
-  const values = accounts.map(({ reference, accountId, isNew, sentBefore, born, named }) => ({
-    gateway,
-    reference: Buffer.from(reference, 'hex'),
-    account_id: seal(accountId),
-    registered_at: at,
-    registered_by: isNew === true ? runId : null,
-    sent_before: sentBefore,
-    born: born ?? null,
-    named: named ?? null,
-  }))
-  for (let start = 0; start < values.length; start += ROWS_AT_ONCE)
-    await writer
-      .insertInto('account')
-      .values(values.slice(start, start + ROWS_AT_ONCE))
-      .onConflict((conflict) => conflict.doNothing())
-      .execute()
+  for (const { reference, accountId, isNew, sentBefore, born = null, named = null } of accounts)
+    await statements.run(
+      `insert into account (gateway, reference, account_id, registered_at, registered_by, sent_before, born, named)
+        values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing`,
+      ...[gateway, bytes(reference), seal(accountId), at, isNew === true ? runId : null],
+      ...[sentBefore, born, named],
+    )
 }
 
 const updateAccount = (

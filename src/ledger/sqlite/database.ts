@@ -147,6 +147,7 @@ export class LedgerDialect extends SqliteDialect {
 /** Statements by text, each prepared on first use. SQLite answers at once. */
 export interface SyncStatements extends Statements {
   run(sql: string, ...parameters: readonly Parameter[]): void
+  /** Returns the id of the inserted row. */
   insert(sql: string, ...parameters: readonly Parameter[]): number
   all(sql: string, ...parameters: readonly Parameter[]): readonly Readonly<Record<string, unknown>>[]
 }
@@ -157,6 +158,23 @@ export interface SqliteLedgerDatabase extends LedgerDatabase {
   readonly statements: SyncStatements
 }
 
+function statementsOn(sqlite: SqliteDatabase): SyncStatements {
+  const insert: SyncStatements['insert'] = (sql, ...parameters) =>
+    Number(sqlite.prepare(sql).run(parameters).lastInsertRowid)
+  const all: SyncStatements['all'] = (sql, ...parameters) =>
+    sqlite.prepare(sql).all(parameters) as Readonly<Record<string, unknown>>[]
+  const statements: SyncStatements = {
+    dialect: SQLITE,
+    run: (sql, ...parameters) => void sqlite.prepare(sql).run(parameters),
+    insert,
+    insertEach: (sql, rows) => rows.map((row) => insert(sql, ...row)),
+    all,
+    assert: (sql, parameters, refuse) =>
+      all(sql, ...parameters).length === 0 ? refuse(statements) : undefined,
+  }
+  return statements
+}
+
 export function openLedgerDatabase(
   file: string,
   busyTimeoutMs: number,
@@ -165,12 +183,7 @@ export function openLedgerDatabase(
   const sqlite = openSqlite(file, busyTimeoutMs, access)
   const kysely = new Kysely<LedgerTables>({ dialect: new LedgerDialect({ database: sqlite }) })
   const turn = pLimit(1)
-  const statements: SyncStatements = {
-    dialect: SQLITE,
-    run: (sql, ...parameters) => void sqlite.prepare(sql).run(parameters),
-    insert: (sql, ...parameters) => Number(sqlite.prepare(sql).run(parameters).lastInsertRowid),
-    all: (sql, ...parameters) => sqlite.prepare(sql).all(parameters) as Readonly<Record<string, unknown>>[],
-  }
+  const statements = statementsOn(sqlite)
   return {
     dialect: SQLITE,
     kysely,

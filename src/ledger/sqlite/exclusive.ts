@@ -3,20 +3,31 @@
  */
 import type { Kysely } from 'kysely'
 import type pLimit from 'p-limit'
+import type { SealedId } from '../sealed-ids.ts'
 import type { LedgerTables } from '../tables.ts'
 import type { Dialect } from './dialect.ts'
 
 export type MaybePromise<T> = T | Promise<T>
 
 /** Value of a parameter of a statement. PostgreSQL alone takes lists. */
-export type Parameter = string | number | null | Uint8Array | readonly Uint8Array[]
+export type Parameter = string | number | null | SealedId | Uint8Array | readonly Uint8Array[]
 
 /** Statements by text, with `?` for each parameter. */
 export interface Statements {
   readonly dialect: Dialect
+  /** In a transaction of PostgreSQL, the statement is executed with the next one that has a result, at the latest with the commit. */
   run(sql: string, ...parameters: readonly Parameter[]): MaybePromise<void>
-  /** Returns the id of the inserted row. */
-  insert(sql: string, ...parameters: readonly Parameter[]): MaybePromise<number>
+  /** Inserts a row for each list of parameters. @returns the ids of the rows */
+  insertEach(sql: string, rows: readonly (readonly Parameter[])[]): MaybePromise<readonly number[]>
+  /**
+   * Asserts that a statement gives a row with a text, as `select '1' …` or `update … returning '1'`. Executed as `run`.
+   * @param refuse throws the reason, after the rollback in PostgreSQL
+   */
+  assert(
+    sql: string,
+    parameters: readonly Parameter[],
+    refuse: (statements: Statements) => MaybePromise<never>,
+  ): MaybePromise<void>
   all(
     sql: string,
     ...parameters: readonly Parameter[]

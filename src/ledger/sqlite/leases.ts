@@ -8,7 +8,7 @@ import type { Claimed, ClaimRequest, Lease, Leases, Ledger, RightOfWay } from '.
 import { type LeaseRecord, type LedgerTables, processName } from '../tables.ts'
 import { jobName, noteAudit } from './audit.ts'
 import { type Dialect, leaseTime } from './dialect.ts'
-import type { Exclusive, Statements, Writer } from './exclusive.ts'
+import type { Exclusive, MaybePromise, Statements, Writer } from './exclusive.ts'
 
 export const leasesOf = (turns: Exclusive): Pick<Ledger, 'leases' | 'way'> => ({
   leases: leases(turns),
@@ -88,14 +88,16 @@ const isHeld = (lease: LeaseRecord, now: number, isDead: (owner: string) => bool
   lease.expires_at > now && !isDead(lease.owner)
 
 /** @throws WaybillError `lease-lost` if a different process holds the job now */
-export async function assertHeld(statements: Statements, { jobId, token, runId }: Lease): Promise<void> {
-  const [holder] = await statements.all(
-    `select token, owner from lease where job_id = ?${statements.dialect.forShare}`,
-    jobId,
+export function assertHeld(statements: Statements, { jobId, token, runId }: Lease): MaybePromise<void> {
+  return statements.assert(
+    `select '1' from lease where job_id = ? and token = ?${statements.dialect.forShare}`,
+    [jobId, token],
+    async (looking) => {
+      const [holder] = await looking.all('select owner from lease where job_id = ?', jobId)
+      const by = holder === undefined ? 'another process' : processName(String(holder['owner']))
+      throw new WaybillError('lease-lost', `run ${runId} was taken over by ${by}`)
+    },
   )
-  if (holder?.['token'] === token) return
-  const by = holder === undefined ? 'another process' : processName(String(holder['owner']))
-  throw new WaybillError('lease-lost', `run ${runId} was taken over by ${by}`)
 }
 
 /** Claims accounts. A claim lasts as long as the lease of the job: no heartbeat, no fence, no end. */

@@ -6,7 +6,6 @@ import type {
   ChunkSettlement,
   Exception,
   ExportStart,
-  KnownAccount,
   Lease,
   Receipted,
   RunLedger,
@@ -14,7 +13,7 @@ import type {
 import { packHolds } from '../packed-records.ts'
 import { addTallies, noTallies, type Tallies } from '../run-writes.ts'
 import type { AccountIdCipher } from '../sealed-ids.ts'
-import { advanceBatch, advanceChunk, type BatchEvent, type BatchState } from '../states.ts'
+import { advanceBatch, advanceChunk, type BatchEvent, type BatchState, batchStatesBefore } from '../states.ts'
 import type { ExportRecord } from '../tables.ts'
 import {
   forgetListed,
@@ -95,7 +94,6 @@ function openWriting(database: RunDatabase, lease: Lease, tallies?: Tallies) {
     delivered,
     ids,
     dialect: exclusive.dialect,
-    keepCounts,
     keepUp,
     writeHot,
     writeShared,
@@ -216,9 +214,7 @@ const batchesOf = (
       const [first] = intents
       // Batches that were planned but not sent are planned anew.
       if (first !== undefined) await forgetPlanned(statements, first)
-      const rows: number[] = []
-      for (const intent of intents) rows.push(await insertBatch(statements, intent, 'planned', place ?? null))
-      return rows
+      return insertBatches(statements, intents, 'planned', place ?? null)
     }),
   sendBatch: (id, at, hidesOlder) =>
     writeHot(
@@ -226,7 +222,10 @@ const batchesOf = (
       hidesOlder ? 'for-disk' : 'for-nothing',
     ),
   beginBatch: (intent) =>
-    writeHot((statements) => insertBatch(statements, intent, advanceBatch('planned', 'send'), null)),
+    writeHot(async (statements) => {
+      const [row] = await insertBatches(statements, [intent], advanceBatch('planned', 'send'), null)
+      return row ?? 0
+    }),
   settleBatch: (settlement) =>
     writeHot(async (statements) => {
       await moveBatch(statements, place, settlement.id, 'settle', {
@@ -282,7 +281,7 @@ const settlementsOf = ({
 function peopleOf({
   lease,
   ids,
-  keepCounts,
+  writeHot,
   writeShared,
 }: Writing): Pick<
   RunLedger,
@@ -294,21 +293,14 @@ function peopleOf({
   | 'noteMissing'
   | 'saveMedicalRequests'
 > {
-  const registered: KnownAccount[] = []
   return {
     forgetAccount: (gateway, reference, id) =>
       writeShared((writer) => forgetAccount(writer, gateway, reference, ids.seal(id))),
-    saveAccounts(gateway, accounts, at) {
-      registered.push(...accounts)
-      // Accounts that came in together make one insertion.
-      return writeShared(async (writer, statements) => {
-        const known = registered.splice(0)
-        if (known.length === 0) return
-        // Counts of this moment: more may have come in since the transaction began.
-        await keepCounts(statements)
-        await saveAccounts(writer, { gateway, at, runId: lease.runId }, known, ids)
-      }, 'for-nothing')
-    },
+    saveAccounts: (gateway, accounts, at) =>
+      writeHot(
+        (statements) => saveAccounts(statements, { gateway, at, runId: lease.runId }, accounts, ids),
+        'for-nothing',
+      ),
     saveBirths: (gateway, births, shared) =>
       writeShared((writer) => saveBirths(writer, gateway, births, shared), 'for-nothing'),
     claimAccounts: (request, isDead) =>
@@ -380,19 +372,23 @@ async function addExport(writer: Writer, { runId, jobId }: Lease, start: ExportS
     .executeTakeFirstOrThrow()
 }
 
-const insertBatch = async (
+/** @returns the row of each batch */
+async function insertBatches(
   statements: Statements,
-  { batchId, exportRow, chunk, kind, records, holds, at }: BatchIntent,
+  intents: readonly BatchIntent[],
   state: BatchState,
   place: string | null,
-): Promise<number> => {
-  const id = await statements.insert(
+): Promise<number[]> {
+  const rows = await statements.insertEach(
     `insert into batch (batch_id, export_row, chunk, kind, records, state, attempts, place, begun_at)
     values (?, ?, ?, ?, ?, ?, 1, ?, ?)`,
-    ...[batchId, exportRow, chunk, kind, records, state, place, at],
+    intents.map(({ batchId, exportRow, chunk, kind, records, at }) => [
+      ...[batchId, exportRow, chunk, kind, records, state, place, at],
+    ]),
   )
-  await statements.run('insert into batch_holds (batch, holds) values (?, ?)', id, holds)
-  return id
+  for (const [at, { holds }] of intents.entries())
+    await statements.run('insert into batch_holds (batch, holds) values (?, ?)', rows[at] ?? null, holds)
+  return [...rows]
 }
 
 async function replaceHolds(statements: Statements, batch: number, holds: Uint8Array): Promise<void> {
@@ -420,17 +416,25 @@ async function moveBatch(
   event: BatchEvent,
   change: BatchChange,
 ): Promise<void> {
-  const [found] = await statements.all('select state, place from batch where id = ?', id)
-  const batch = BatchRow.parse(found)
-  const state = advanceBatch(isPerhapsSent(batch, place) ? 'sending' : batch.state, event)
+  const [first = 'planned', ...more] = batchStatesBefore(event)
   const columns = Object.keys(change).map((column) => `, ${column} = ?`)
-  await statements.run(
-    `update batch set state = ?${columns.join('')} where id = ?`,
-    state,
-    ...Object.values(change),
-    id,
+  await statements.assert(
+    // As `isPerhapsSent`.
+    `update batch set state = ?${columns.join('')} where id = ? and
+      case when state = 'planned' and coalesce(place, '') != ? then 'sending' else state end in (?${', ?'.repeat(more.length)})
+      returning '1'`,
+    [advanceBatch(first, event), ...Object.values(change), id, place ?? NOWHERE, first, ...more],
+    async (looking) => {
+      const [found] = await looking.all('select state, place from batch where id = ?', id)
+      const batch = BatchRow.parse(found)
+      advanceBatch(isPerhapsSent(batch, place) ? 'sending' : batch.state, event)
+      throw new Error(`a batch that was ${batch.state} had changed meanwhile`)
+    },
   )
 }
+
+/** Place of no batch. */
+const NOWHERE = 'nowhere'
 
 async function insertExceptions(
   statements: Statements,

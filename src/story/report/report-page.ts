@@ -60,7 +60,7 @@ const RUN_META = 'waybill-run'
 export const isReportOf = (beginning: string, run: string): boolean =>
   beginning.includes(`<meta name="${RUN_META}" content="${html(run)}">`)
 
-export interface ReportContext {
+interface ReportContext {
   /** Milliseconds since the epoch. */
   readonly writtenAt: number
   /** Version of the program. */

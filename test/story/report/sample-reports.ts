@@ -1,6 +1,6 @@
 /** Pages of runs of every kind, as they are opened in the browser. */
 
-import type { ReportContext } from '../../../src/story/report/report-page.ts'
+import type { reportPage } from '../../../src/story/report/report-page.ts'
 import { readExplanations } from '../../../src/story/report/report-page.ts'
 import type { DetailedStory } from '../../../src/story/run-story.ts'
 import { BEGAN, exportWith, factsWith, kinds, made, RUN, records, rows, workOf } from './sample-facts.ts'
@@ -36,6 +36,8 @@ const REASONS = [
     outcome: 'in-doubt',
   }),
 ]
+
+type ReportContext = Parameters<typeof reportPage>[1]
 
 export const OUTPUTS: ReportContext['outputs'] = [
   {

@@ -221,7 +221,7 @@ const stylesOf = (letters: readonly string[], words: readonly string[]): (readon
 ]
 
 /** True if all texts of a column are states of results, and not just ambiguous letters. */
-export function holdsStates({ distinct }: ColumnProfile, { cells }: Words): boolean {
+export function holdsStates({ distinct }: Pick<ColumnProfile, 'distinct'>, { cells }: Words): boolean {
   const words = [...cells.final, ...cells.notFinal]
   const letters = [...cells.finalLetters, ...cells.notFinalLetters]
   const texts = [...distinct]

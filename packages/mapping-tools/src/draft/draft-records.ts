@@ -179,8 +179,7 @@ function named(
       distinct.size > 0 && [...distinct].filter(fits).length >= distinct.size * MOST
     if (filled.length === 0) return 'empty'
     if (dates !== undefined) return 'date'
-    if (numbers.length >= filled.length * MOST)
-      return numbers.every(Number.isInteger) && isCounted(numbers) ? 'place' : 'number'
+    if (numbers.length >= filled.length * MOST) return isCounted(numbers) ? 'place' : 'number'
     if (share((text) => RANGE.test(text))) return 'range'
     // F, P, C are both units and states.
     if (holdsStates(column, words) || [...distinct].every((text) => words.cells.finalLetters.includes(text)))

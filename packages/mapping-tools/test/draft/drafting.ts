@@ -31,6 +31,21 @@ export function draftedJson(format: 'json' | 'ndjson', ...documents: readonly Js
   return { draft, text: draftText(draft, 's.json') }
 }
 
+/** @param results cells of records of one type, below the row of a person each */
+export function draftedRecords(...results: readonly (readonly string[])[]): Drafted {
+  const cells = Math.max(...results.map((one) => one.length))
+  const types = [
+    { name: 'PAT', above: undefined, cells: 2 },
+    { name: 'RES', above: 'PAT', cells },
+  ]
+  const named = (texts: readonly string[]) =>
+    Object.fromEntries(texts.map((text, at) => [`cell_${at + 1}`, text]))
+  const documents = [{ cell_1: 'PAT', cell_2: 'p-1', RES: results.map(named) }]
+  const sample = { kind: 'records', read: { format: 'records' }, notes: [], types, documents } as const
+  const { draft } = draftSample('tried', 'tried.txt', sample, vocabulary)
+  return { draft, text: draftText(draft, 's.txt') }
+}
+
 /** The lines of rules that were written, without notes. */
 export const rules = ({ draft }: Drafted): string[] =>
   [...draft.biometrics, ...draft.conditions, ...draft.careTeams].flatMap(({ yaml }) => yaml ?? [])

@@ -1,9 +1,10 @@
 /** Finders of a draft, each alone: forms of dates, units by name and by size, texts of fasting. */
 import { expect, it } from 'vitest'
+import { holdsStates } from '../../src/draft/coded-rules.ts'
 import { type findFasting, glucoseRules } from '../../src/draft/fasting.ts'
 import { createDateFinder } from '../../src/draft/find-dates.ts'
 import { matchUnit } from '../../src/draft/match-units.ts'
-import { draftedMapping, notes, rules, vocabulary } from './drafting.ts'
+import { draftedMapping, draftedRecords, notes, rules, vocabulary } from './drafting.ts'
 
 const find = createDateFinder([
   'HL7',
@@ -151,4 +152,71 @@ it('asks for texts beside those that it knows, short ones by name and longer one
   expect(JSON.stringify(asked('Q'))).toContain('Q of f: fasting, or not?')
   expect(JSON.stringify(asked('Q', 'abcd'))).toContain('Q and 1 longer text of f')
   expect(JSON.stringify(asked('abc', 'R', 'abcd', 'abcde'))).toContain('abc, R and 2 longer texts of f')
+})
+
+// A cell of whole numbers counts the records of each list, or has a value that nobody knows.
+it.each([
+  ['one list', ['1', '2', '3'], true],
+  ['two lists', ['1', '2', '1', '2', '3'], true],
+  ['lists of one', ['1', '1'], true],
+  ['a single number', ['1'], false],
+  ['a number that is left out', ['1', '2', '4'], false],
+  ['a list that begins with 2', ['2', '3'], false],
+  ['the same number twice', ['1', '2', '2'], false],
+  ['parts of a number', ['1', '1.5'], false],
+] as const)('places of records: %s', (_, cells, isCounted) => {
+  const asked = notes(draftedRecords(...cells.map((cell) => ['RES', cell])))
+  expect(asked.some((text) => text.includes('has numbers without known codes'))).toBe(!isCounted)
+})
+
+const RESULTS: readonly (readonly string[])[] = [
+  ['RES', 'HBA1C', '5.5', '%', '4.0-6.0', 'F'],
+  ['RES', 'LDL', '99', 'mg/dL', '<130', 'F'],
+  ['RES', 'HDL', '45', 'mg/dL', '>40', 'F'],
+]
+/** The parts of results that a draft finds, with another text in all cells of a place, from 1; or in that of the last record. */
+function partsWith(place: number, cell: string, last = false): string[] {
+  const results = RESULTS.map((cells, at) => (last && at < 2 ? cells : cells.with(place - 1, cell)))
+  const text = rules(draftedRecords(...results)).join('\n')
+  return [...text.matchAll(/(value|unit|refRange|status): (?:\{ from: )?res\.cell_(\d)/g)].map(
+    ([, part, at]) => `${part} ${at}`,
+  )
+}
+const [VALUE, UNIT, RANGE, STATUS] = ['value 3', 'unit 4', 'refRange 5', 'status 6']
+
+it.each([
+  ['as they are', 1, 'RES', [VALUE, UNIT, RANGE, STATUS]],
+  ['letters that are units and flags', 4, 'H', [VALUE, RANGE, STATUS]],
+  ['units in letters, too', 4, 'g', [VALUE, RANGE, STATUS]],
+  ['words for units', 4, 'much', [VALUE, RANGE, STATUS]],
+  ['words for ranges', 5, 'usual', [VALUE, UNIT, STATUS]],
+  ['a range below', 5, '<= 5,5', [VALUE, UNIT, RANGE, STATUS]],
+  ['a text that holds a range', 5, 'about 4-6', [VALUE, UNIT, STATUS]],
+  ['states in words', 6, 'final', [VALUE, UNIT, RANGE, STATUS]],
+  ['letters that are no states of results', 6, 'Y', [VALUE, UNIT, RANGE]],
+] as const)('cells of results: %s', (_, place, text, parts) => {
+  expect(partsWith(place, text)).toEqual(parts)
+})
+
+it.each([
+  ['a unit that nobody knows', 4, 'much', [VALUE, RANGE, STATUS]],
+  ['a range in words', 5, 'usual', [VALUE, UNIT, STATUS]],
+  ['no state', 6, 'Y', [VALUE, UNIT, RANGE]],
+] as const)('cells of results, one of three with %s', (_, place, text, parts) => {
+  expect(partsWith(place, text, true)).toEqual(parts)
+})
+
+// HL7 table 0085: F final, C corrected, P preliminary, X not obtained. P and F alone are abbreviations of anything.
+it.each([
+  [['F'], false],
+  [['F', 'C'], true],
+  [['F', 'P'], true],
+  [['P', 'X'], false],
+  [['F', 'Y'], false],
+  [['Final'], true],
+  [['final', 'PRELIMINARY'], true],
+  [['final', 'F'], false],
+  [[], false],
+] as const)('states of results: %j', (texts, isState) => {
+  expect(holdsStates({ distinct: new Set<string>(texts) }, vocabulary.words)).toBe(isState)
 })

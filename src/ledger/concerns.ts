@@ -175,6 +175,13 @@ export interface Paces {
   ): Promise<Result>
 }
 
+/** Mark of the home that all machines share. */
+export interface SharedHome {
+  mark(): Promise<string | undefined>
+  /** Sets the mark, unless another machine has done so. @returns the mark of the ledger */
+  claim(mark: string): Promise<string>
+}
+
 export interface Fires {
   /** Undefined for a job that no schedule has seen. */
   timetable(jobId: number): Promise<Timetable | undefined>

@@ -15,6 +15,7 @@ import type {
   Pauses,
   Pruning,
   RightOfWay,
+  SharedHome,
 } from './concerns.ts'
 import type { LeftBehind, Slots } from './left-records.ts'
 import type { CareTeams, People } from './people.ts'
@@ -58,5 +59,7 @@ export interface Ledger {
   readonly installation: Installation
   /** Absent in a file, which serves one machine. */
   readonly paces?: Paces
+  /** Absent in a file. */
+  readonly sharedHome?: SharedHome
   close(): Promise<void>
 }

@@ -14,7 +14,15 @@ const Range = z.object({
   acceptEnd: z.boolean().optional(),
 })
 
-/** Request to run a job, to backfill a range of days, or to run again what a run left behind. */
+/** Share of the people to compare, or number of them. */
+export const SampleSize = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('all') }),
+  z.object({ kind: z.literal('share'), share: z.number() }),
+  z.object({ kind: z.literal('people'), people: z.number() }),
+])
+export type SampleSize = Readonly<z.infer<typeof SampleSize>>
+
+/** Request to run a job, to backfill a range of days, or to work on what a run left behind. */
 export const RunRequest = z.discriminatedUnion('what', [
   z.object({
     what: z.literal('run'),
@@ -34,6 +42,22 @@ export const RunRequest = z.discriminatedUnion('what', [
     job: z.string(),
     run: z.string(),
     only: z.enum(['rejected', 'in-doubt', 'left-behind']),
+  }),
+  z.object({
+    what: z.literal('resend'),
+    job: z.string(),
+    run: z.string(),
+    /** Ids of the records; empty: all in doubt. */
+    transactions: z.array(z.string()).readonly(),
+    by: z.string(),
+    note: z.string().nullable(),
+  }),
+  z.object({
+    what: z.literal('reconcile'),
+    job: z.string(),
+    run: z.string(),
+    /** Compares accepted records, too. */
+    verify: z.object({ sample: SampleSize, seed: z.string().optional() }).optional(),
   }),
 ])
 export type RunRequest = z.infer<typeof RunRequest>
@@ -65,6 +89,8 @@ export const TicketEnd = z.object({
     .optional()
     .catch(undefined),
   words: EndWords.optional(),
+  /** Findings of a reconciliation, in the form of its command. */
+  report: z.unknown().optional(),
   /** Instant by which the worker has decided about another try of a fire. */
   decidedAt: z.number().optional(),
 })

@@ -186,6 +186,10 @@ export const ERROR_CODES = {
     remedy:
       'Put the old key back: the file `key` in the home, or WAYBILL_KEY. To continue with this key: `waybill run JOB --new-key` reads profiles before it sends.',
   },
+  'home-differs': {
+    exit: EXIT.wrongUse,
+    remedy: 'Mount the folder that all machines share, and set WAYBILL_HOME to it.',
+  },
   'backup-unusable': {
     exit: EXIT.wrongUse,
     remedy: 'The home is unchanged. Restore a different backup, an older one if necessary.',

@@ -5,7 +5,8 @@
 import type { Entry } from '../model/entry.ts'
 import type { ProfileRecord } from './match.ts'
 
-export type ComparedField = 'value' | 'unit' | 'code' | 'date' | 'name' | 'mark' | 'replaced'
+export const COMPARED_FIELDS = ['value', 'unit', 'code', 'date', 'name', 'mark', 'replaced'] as const
+export type ComparedField = (typeof COMPARED_FIELDS)[number]
 
 export type Comparison =
   | { readonly verdict: 'equal' }

@@ -23,7 +23,7 @@ import type { JobEnd, RunStory } from '../story/run-story.ts'
 import { present, shellWord } from '../system/shown-text.ts'
 import { amendRun, assertNoneUnfinished, assertSameGateway, findRun, nameRun } from './amend-run.ts'
 import { type Application, findJobOfRun, withKnownLedger, withLedgerIfAny } from './application.ts'
-import { asksWorkers, askWorkers } from './ask-workers.ts'
+import { askForReport, asksWorkers, askWorkers } from './ask-workers.ts'
 import {
   type BackfillLook,
   type BackfillPlan,
@@ -37,6 +37,7 @@ import { doubtsOf } from './doubtful-mappings.ts'
 import { followByHeartbeat } from './heartbeats.ts'
 import { type NewReasons, newReasons } from './new-reasons.ts'
 import {
+  Findings,
   type Reconciled,
   reconcileRun,
   type SampleSize,
@@ -372,7 +373,7 @@ export interface ReconciledRun extends Reconciled, RunStory {
   readonly inDoubt: number
   /** Profiles read. */
   readonly reads: number
-  readonly verified: Verified | undefined
+  readonly verified?: Verified | undefined
 }
 
 /**
@@ -385,27 +386,47 @@ export async function reconcile(
   id: string,
   verify?: { readonly sample: SampleSize; readonly seed?: string | undefined },
 ): Promise<ReconciledRun> {
-  const { job, gateway } = await findJobOfRun(application, id)
+  const { job, gateway, id: exact } = await findJobOfRun(application, id)
+  if (asksWorkers(application)) {
+    const request = {
+      what: 'reconcile',
+      job: job.definition.job,
+      run: exact,
+      ...present({ verify }),
+    } as const
+    const { report } = await askForReport(application, {}, { job, gateway, request })
+    return withKnownLedger(application, (ledger) =>
+      reconciledRun({ ledger, home: application.settings.home }, exact, Findings.parse(report)),
+    )
+  }
   const deps = await openRunDependencies(application, watch, gateway)
   try {
     const { ledger } = deps
     const named = await findRun(ledger, id)
     assertSameGateway(named, deps.gatewayName)
-    const { run, ...reconciled } = await amendRun(deps, named, async (amending) => {
+    const findings = await amendRun(deps, named, async (amending) => {
       const { run } = amending
       await assertNoneUnfinished(ledger, run, run.id)
       return withRunAgain(deps, job, run, amending, async (again) => {
         const settled = await reconcileRun(again)
         const verified = verify && (await verifyRun(again, verify.sample, verify.seed ?? run.id))
-        return { ...settled, reads: again.reads, verified, run }
+        return { ...settled, reads: again.reads, verified }
       })
     })
-    const shown = await gatherStory(deps, run.id)
-    const inDoubt = leftIn(shown.summary).inDoubt + (await ledger.left.unasked(run.id))
-    return { ...reconciled, run: run.id, inDoubt, ...shown }
+    return await reconciledRun(deps, named.id, findings)
   } finally {
     await deps.close()
   }
+}
+
+async function reconciledRun(
+  deps: Parameters<typeof gatherStory>[0],
+  run: string,
+  findings: Findings,
+): Promise<ReconciledRun> {
+  const shown = await gatherStory(deps, run)
+  const inDoubt = leftIn(shown.summary).inDoubt + (await deps.ledger.left.unasked(run))
+  return { ...findings, run, inDoubt, ...shown }
 }
 
 export interface DecidedOn extends RunStory {
@@ -436,7 +457,18 @@ export async function resend(
   person: Person,
   transactions: readonly string[] = [],
 ): Promise<DecidedOn & { readonly resent: JobEnd }> {
-  const { job, gateway } = await findJobOfRun(application, id)
+  const { job, gateway, id: exact } = await findJobOfRun(application, id)
+  if (asksWorkers(application)) {
+    const request = { what: 'resend', job: job.definition.job, run: exact, transactions, ...person } as const
+    const { end } = await askForReport(application, {}, { job, gateway, request })
+    return withKnownLedger(application, async (ledger) => {
+      let records = 0
+      for (const one of await ledger.exports.ofRun(exact))
+        records += (await ledger.left.decidedContents(one.id, end.summary.run)).size
+      const story = await gatherStory({ ledger, home: application.settings.home }, exact)
+      return { records, resent: end, ...story }
+    })
+  }
   const deps = await openRunDependencies(application, watch, gateway)
   try {
     const run = await findRun(deps.ledger, id)

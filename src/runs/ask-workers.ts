@@ -10,6 +10,7 @@ import { present } from '../system/shown-text.ts'
 import { type Application, withKnownLedger } from './application.ts'
 import type { BeginWatch } from './begin.ts'
 import type { RunOptions } from './run-job.ts'
+import { assertSharedHome } from './shared-home.ts'
 import { identityToSend } from './which-installation.ts'
 
 /** First wait between two looks; each doubles the one before, up to `LOOK_EVERY_MS`. */
@@ -33,6 +34,13 @@ export function assertShared({ settings }: Pick<Application, 'settings'>): void 
   })
 }
 
+/** Opens the queue, on a machine that has the shared home. @throws WaybillError `home-differs`, `ledger-unusable` */
+export async function openSharedTickets(application: Application): Promise<Tickets> {
+  assertShared(application)
+  await withKnownLedger(application, (ledger) => assertSharedHome(application, ledger))
+  return application.openTickets({ supervises: false })
+}
+
 interface Asked {
   readonly job: Job
   /** From `chooseGateway`. */
@@ -45,7 +53,18 @@ interface Asked {
  * @param watch its `onLook` receives the progress each second; undefined while no worker has begun
  * @throws WaybillError as the run does; `job-held` if the job has a ticket already; `interrupted`: a run that has begun continues
  */
-export async function askWorkers(application: Application, watch: BeginWatch, asked: Asked): Promise<JobEnd> {
+export const askWorkers = async (
+  application: Application,
+  watch: BeginWatch,
+  asked: Asked,
+): Promise<JobEnd> => (await askForReport(application, watch, asked)).end
+
+/** As `askWorkers`. @returns also the findings of a reconciliation */
+export async function askForReport(
+  application: Application,
+  watch: Pick<BeginWatch, 'onEnd' | 'onLook'>,
+  asked: Asked,
+): Promise<{ readonly end: JobEnd; readonly report: unknown }> {
   assertShared(application)
   const name = asked.job.definition.job
   const tickets = await application.openTickets({ supervises: false })
@@ -53,6 +72,7 @@ export async function askWorkers(application: Application, watch: BeginWatch, as
     return await withKnownLedger(application, async (ledger) => {
       // Makes the key of a new installation, and refuses another key than that of the ledger.
       await identityToSend(application, ledger, {})
+      await assertSharedHome(application, ledger)
       const jobId = await ledger.jobs.id(name, asked.gateway)
       const ticket = await tickets.send(keyOf(name, asked.gateway), asked.request)
       if (ticket === undefined) throw heldByTicket(name)
@@ -61,7 +81,7 @@ export async function askWorkers(application: Application, watch: BeginWatch, as
       const ended = await awaitEnd(application, tickets, ticket, { name, onLook })
       const end = await endOf(application, ledger, name, ended)
       watch.onEnd?.(end)
-      return end
+      return { end, report: ended.report }
     })
   } finally {
     await tickets.close()

@@ -29,7 +29,7 @@ import {
 import { type About, brokenNotice, goneNotice, missedNotice } from '../story/notices.ts'
 import type { ListenAddress, Settings } from '../system/settings.ts'
 import type { Application } from './application.ts'
-import { asksWorkers } from './ask-workers.ts'
+import { asksWorkers, openSharedTickets } from './ask-workers.ts'
 import { openGateways, type RunWatch, type Surroundings } from './connect-gateway.ts'
 import { createDigestWatch } from './digests.ts'
 import { expectationParts } from './expectations.ts'
@@ -72,7 +72,7 @@ export async function keepSchedule(
   const served = address && (await openScheduleMetrics(application, address))
   const metrics = served?.metrics
   const parts = { ...watch, listener: {}, onRequest: metrics?.requestAnswered }
-  const tickets = asksWorkers(application) ? await application.openTickets({ supervises: false }) : undefined
+  const tickets = asksWorkers(application) ? await openSharedTickets(application) : undefined
   try {
     const { common, at, close } = await openGateways(application, parts)
     await keep(application, { ...watch, readJobs, served, tickets }, common, at).finally(close)

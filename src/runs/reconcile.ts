@@ -1,5 +1,6 @@
 /** Settles open and in-doubt records of a run by read-back: opens the exports again, with their original mapping. Reads profiles; sends nothing. */
 import { hash } from 'node:crypto'
+import { z } from 'zod'
 import type { Job } from '../definitions/definition-files.ts'
 import {
   type ChunkRecord,
@@ -12,16 +13,17 @@ import {
   originOf,
 } from '../ledger/ledger.ts'
 import { type Held, unpackHolds } from '../ledger/packed-records.ts'
+import { SampleSize } from '../ledger/tickets.ts'
 import { resolveAccounts } from '../load/accounts.ts'
 import { lookUp } from '../load/delivery.ts'
 import { createEntries, type Entry, sentUnder } from '../model/entry.ts'
 import type { Identity } from '../model/ids.ts'
 import type { AccountIds, Verdict } from '../model/outcome.ts'
-import { isOfProfile, type ProfileKind } from '../model/record.ts'
+import { isOfProfile } from '../model/record.ts'
 import type { Origin } from '../model/row.ts'
 import { type ProfileRecord, readProfile } from '../reconcile/match.ts'
 import {
-  type ComparedField,
+  COMPARED_FIELDS,
   type Comparison,
   compareWithProfile,
   type ExpectedOfCareTeam,
@@ -39,6 +41,8 @@ import { senderOfRun } from '../run/senders.ts'
 import { releaseDoubts, sentIds } from '../run/settle-doubts.ts'
 import type { Amending, RunOfJob } from './amend-run.ts'
 import { receiveOriginal } from './take-up.ts'
+
+export type { SampleSize }
 
 /** Records judged together. */
 const RECORDS_AT_ONCE = 500
@@ -295,26 +299,36 @@ const LISTED = 100
 /** Profiles in memory, for people with records in several chunks. */
 const PROFILES_HELD = 1_000
 
-export interface Verified {
-  readonly sample: SampleSize
-  readonly seed: string
-  readonly records: Record<ProfileKind, VerifiedCounts>
-  /** Differing fields, with counts. */
-  readonly fields: Partial<Record<ComparedField, number>>
-  /** First differing or missing records. */
-  readonly listed: {
-    readonly transactionId: string
-    readonly verdict: string
-    readonly fields?: readonly string[]
-  }[]
-}
+const whole = z.int()
+const VerifiedCounts = z.object({ equal: whole, differs: whole, hidden: whole, missing: whole })
+type VerifiedCounts = z.infer<typeof VerifiedCounts>
 
-interface VerifiedCounts {
-  equal: number
-  differs: number
-  hidden: number
-  missing: number
-}
+const VerifiedForm = z.object({
+  sample: SampleSize,
+  seed: z.string(),
+  records: z.object({ biometric: VerifiedCounts, condition: VerifiedCounts, careTeam: VerifiedCounts }),
+  /** Differing fields, with counts. */
+  fields: z.partialRecord(z.enum(COMPARED_FIELDS), whole),
+  /** First differing or missing records. */
+  listed: z.array(
+    z.object({
+      transactionId: z.string(),
+      verdict: z.string(),
+      fields: z.array(z.string()).readonly().optional(),
+    }),
+  ),
+})
+export type Verified = Readonly<z.infer<typeof VerifiedForm>>
+
+/** Findings of `waybill reconcile`, as a worker reports them. */
+export const Findings = z.object({
+  found: whole,
+  missed: whole,
+  batches: whole,
+  reads: whole,
+  verified: VerifiedForm.optional(),
+})
+export type Findings = z.infer<typeof Findings>
 
 /** @throws WaybillError `export-gone`, `gateway-unreachable` … */
 export async function verifyRun(again: RunAgain, sample: SampleSize, seed: string): Promise<Verified> {
@@ -481,11 +495,6 @@ async function acceptedEntries(
   }
   return found
 }
-
-export type SampleSize =
-  | { readonly kind: 'all' }
-  | { readonly kind: 'share'; readonly share: number }
-  | { readonly kind: 'people'; readonly people: number }
 
 /** @returns the draw of a person, in [0, 1) */
 export function drawOf(seed: string, account: string): number {

@@ -17,11 +17,13 @@ import { LOOK_EVERY_MS } from '../run/lease.ts'
 import { gatherStory } from '../story/facts.ts'
 import type { JobEnd } from '../story/run-story.ts'
 import { present } from '../system/shown-text.ts'
-import { beginBackfill, beginRerun, beginRun, resumeRun } from './actions.ts'
+import { beginBackfill, beginRerun, beginRun, reconcile, resend, resumeRun } from './actions.ts'
 import { type Application, knownIdentity, withKnownLedger } from './application.ts'
 import { assertShared, refusalOf } from './ask-workers.ts'
 import type { BeginWatch } from './begin.ts'
 import { beginFireOfTicket } from './fire-run.ts'
+import { Findings } from './reconcile.ts'
+import { assertSharedHome } from './shared-home.ts'
 
 /** Half of the silence allowed to a worker. */
 const BEAT_EVERY_MS = 5_000
@@ -47,6 +49,7 @@ export async function keepWorking(
   assertShared(application)
   // Refuses another key than that of the ledger.
   await knownIdentity(application)
+  const hasHome = await withKnownLedger(application, (ledger) => assertSharedHome(application, ledger))
   // A worker sends no tickets.
   const worker = { ...application, settings: { ...application.settings, runBy: 'this-process' } } as const
   const tickets = await application.openTickets({ supervises: true })
@@ -54,6 +57,7 @@ export async function keepWorking(
   let isAway = false
   const takeOne = async (lane: Lane): Promise<Ticket | undefined> => {
     try {
+      if (!hasHome()) throw new WaybillError('home-differs', 'the shared home is not mounted')
       const ticket = await tickets.take(lane)
       if (isAway) logger.info('tickets can be taken again')
       isAway = false
@@ -115,6 +119,10 @@ async function runTicket(application: Application, ticket: Ticket, watch: BeginW
     if (typeof before === 'object') return endOfTicket(before)
     if (request.what === 'run' && request.fire !== undefined)
       return await beginFireOfTicket(application, watch, { job: request.job, due: request.fire })
+    if (request.what === 'reconcile') {
+      const { run, ...found } = await reconcile(application, watch, request.run, request.verify)
+      return { run, exit: EXIT.ok, report: Findings.parse(found) }
+    }
     return endOfTicket(await beginRequested(application, watch, request, before === 'unfinished'))
   } catch (error) {
     const { job } = request ?? {}
@@ -133,7 +141,7 @@ const sealedByAnotherKey = (): WaybillError =>
 function beginRequested(
   application: Application,
   watch: BeginWatch,
-  request: RunRequest,
+  request: Exclude<RunRequest, { readonly what: 'reconcile' }>,
   continues: boolean,
 ): Promise<JobEnd> {
   switch (request.what) {
@@ -148,6 +156,11 @@ function beginRequested(
       return continues
         ? resumeRun(application, watch, request.job)
         : beginRerun(application, watch, request.run, request.only)
+    case 'resend': {
+      const { run, by, note, transactions } = request
+      if (continues) return resumeRun(application, watch, request.job)
+      return resend(application, watch, run, { by, note }, transactions).then(({ resent }) => resent)
+    }
   }
 }
 
@@ -168,7 +181,9 @@ async function begunBefore(
   return withKnownLedger(application, async (ledger) => {
     const jobId = await ledger.jobs.id(definition.job, gateway)
     await awaitLease(application, ledger, jobId, kind === 'backfill')
-    const origin = request.what === 'rerun' ? request.run : null
+    // Repeated as a whole: sends nothing.
+    if (request.what === 'reconcile') return 'nothing'
+    const origin = request.what === 'rerun' || request.what === 'resend' ? request.run : null
     const unfinished = await ledger.runs.unfinished(jobId, kind)
     if (unfinished !== undefined) return unfinished.origin_run === origin ? 'unfinished' : 'nothing'
     const run = (await ledger.runs.list(LOOKED_AT, { job: definition.job })).find(

@@ -290,6 +290,11 @@ export const POSTGRES_MIGRATIONS: Readonly<Record<string, Migration>> = {
       await sql`create table pace (gateway text collate "C" primary key, state text not null)`.execute(db)
     },
   },
+  '2026-12-workers-share': {
+    async up(db: Kysely<unknown>) {
+      await sql`create table shared_home (mark text not null)`.execute(db)
+    },
+  },
 }
 
 /** Place of planned batches (`ProcessTable.place`): another one after each recovery of the server from a crash. */

@@ -18,6 +18,7 @@ import {
 } from './database.ts'
 import { plainDeliveredOf } from './delivered.ts'
 import { pacesOf } from './paces.ts'
+import { sharedHomeOf } from './shared-home.ts'
 
 interface OpeningPostgres {
   readonly onNew?: OnNewLedger | undefined
@@ -46,7 +47,7 @@ export async function openPostgresLedger(
       scrub: () => scrubAccounts(database),
       close: database.close,
     })
-    return { ...ledger, paces: pacesOf(database) }
+    return { ...ledger, paces: pacesOf(database), sharedHome: sharedHomeOf(database) }
   } catch (error) {
     await database.close()
     throw error

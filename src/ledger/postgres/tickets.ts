@@ -18,7 +18,7 @@ import {
 import { shownAddress } from './address.ts'
 import { ledgerError, type PostgresAddress, poolOf } from './database.ts'
 
-const VERSION = 2
+const VERSION = 3
 const LANES: readonly Lane[] = ['run', 'backfill']
 
 /** A lost heartbeat counts as a try. */
@@ -95,7 +95,8 @@ async function startBoss(
 
 /** Data of a ticket, and the words of its end, as the queue stores them. */
 const SealedRequest = z.object({ sealed: z.string() })
-const StoredEnd = TicketEnd.extend({ words: z.string().optional() })
+const StoredEnd = TicketEnd.extend({ words: z.string().optional(), report: z.string().optional() })
+const Report = z.object({ report: z.unknown() })
 
 function sealing({ seal, open }: AccountIdCipher) {
   return {
@@ -143,8 +144,12 @@ function ticketsIn(
     async beat(ticket) {
       await boss.touch(queueOf(ticket.lane), attemptOf(ticket))
     },
-    async complete(ticket, { words, ...end }) {
-      const output = words === undefined ? end : { ...end, words: sealed(words) }
+    async complete(ticket, { words, report, ...end }) {
+      const output = {
+        ...end,
+        ...(words === undefined ? {} : { words: sealed(words) }),
+        ...(report === undefined ? {} : { report: sealed({ report }) }),
+      }
       await boss.complete(queueOf(ticket.lane), attemptOf(ticket), output)
     },
     async giveBack(ticket) {
@@ -154,8 +159,12 @@ function ticketsIn(
       const job = await found(ticket)
       if (job === undefined || job.state === 'cancelled' || job.state === 'failed') return 'gone'
       if (job.state !== 'completed') return job.state === 'active' ? 'taken' : 'queued'
-      const { words, ...end } = StoredEnd.parse(job.output)
-      return words === undefined ? end : { ...end, words: opened(words, EndWords) }
+      const { words, report, ...end } = StoredEnd.parse(job.output)
+      return {
+        ...end,
+        ...(words === undefined ? {} : { words: opened(words, EndWords) }),
+        ...(report === undefined ? {} : opened(report, Report)),
+      }
     },
     async withdraw({ id, lane }) {
       await boss.cancel(queueOf(lane), id)

@@ -1,0 +1,49 @@
+/** The home that all machines of a ledger share: a file in the home has the mark of the ledger. A machine without the mount has another home. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Ledger } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
+import { assertWithin, lookAt, wasTaken, writeOwn } from '../system/own-files.ts'
+import type { Application } from './application.ts'
+
+type Machine = Pick<Application, 'settings' | 'randomHex'>
+
+const fileOf = (home: string): string => join(home, 'shared-home')
+
+/** @returns undefined without the file */
+function markIn(home: string): string | undefined {
+  const file = fileOf(home)
+  assertWithin(home, file)
+  return lookAt(file)?.isFile() === true ? readFileSync(file, 'utf8').trim() : undefined
+}
+
+/**
+ * Asserts that the home is the one that all machines share. The first machine of a ledger makes its home that one.
+ * @returns true while the home is still there
+ * @throws WaybillError `home-differs`
+ */
+export async function assertSharedHome(
+  { settings: { home }, randomHex }: Machine,
+  { sharedHome }: Pick<Ledger, 'sharedHome'>,
+): Promise<() => boolean> {
+  if (sharedHome === undefined) return () => true
+  const mark = (await sharedHome.mark()) ?? (await sharedHome.claim(readOrMakeMark(home, randomHex(8))))
+  const isThere = (): boolean => markIn(home) === mark
+  if (isThere()) return isThere
+  throw new WaybillError('home-differs', `the home ${home} is not the home of the other machines`, {
+    remedy: `Mount the folder that they share as ${home} (WAYBILL_HOME). If its content is lost, write ${mark} into ${fileOf(home)}: receipts and rejects of earlier runs are gone.`,
+  })
+}
+
+function readOrMakeMark(home: string, fresh: string): string {
+  const known = markIn(home)
+  if (known !== undefined) return known
+  try {
+    writeOwn(fileOf(home), `${fresh}\n`, { isNew: true })
+  } catch (error) {
+    const isTaken = error instanceof WaybillError && wasTaken(error.cause)
+    if (!isTaken) throw error
+  }
+  // Of two machines that start at once, the first has made the file.
+  return markIn(home) ?? fresh
+}

@@ -28,6 +28,8 @@ export interface TeamHistory {
   readonly missing: 'keep' | 'delete'
   readonly keepsIds: boolean
   readonly hasOthers: boolean
+  /** True where the gateway's id of the account is known; else only a chunk can do what is owed. */
+  readonly hasId: boolean
   /** True where one step follows another before a list is sure to show what the first has stored. */
   readonly isHurried: boolean
   readonly steps: readonly TeamStep[]
@@ -75,6 +77,7 @@ export const teamHistories: fc.Arbitrary<TeamHistory> = fc.record({
   missing: fc.constantFrom('keep', 'keep', 'delete'),
   keepsIds: fc.boolean(),
   hasOthers: fc.boolean(),
+  hasId: fc.boolean(),
   isHurried: fc.boolean(),
   steps: fc.array(step, { minLength: 1, maxLength: 8 }),
   faults: fc.array(fc.nat(19), { maxLength: 30 }),

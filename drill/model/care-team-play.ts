@@ -233,7 +233,11 @@ class TeamWorld {
       const outcome = outcomes.of(entry)
       return outcome?.outcome === 'unchanged' && outcome.found !== true
     })
-    const accounts = { accountIds: () => 'account-1', registered: new Set<string>(), claimed }
+    const accounts = {
+      accountIds: () => (this.history.hasId ? 'account-1' : undefined),
+      registered: new Set<string>(),
+      claimed,
+    }
     const teams = await careTeamsOf(context, said, accounts, (entry) => isResumed || uncertain.has(entry))
     await this.send(context, job, teams, outcomes, entries)
     const { known } = await teams.finish(outcomes)

@@ -49,6 +49,22 @@ async function processorMs({ pid }: ChildProcess): Promise<number> {
   return 10 * (Number(fields[12] ?? 0) + Number(fields[13] ?? 0))
 }
 
+/** Stops a command within this process, which nothing of it may keep from its end. */
+async function interrupted(place: Workplace, begun: () => boolean, ...args: string[]) {
+  const interrupt = new AbortController()
+  let isOver = false
+  const end = place.waybillUntil(interrupt.signal, ...args).finally(() => {
+    isOver = true
+  })
+  while (!isOver && !begun()) await new Promise((resolve) => setTimeout(resolve, 20))
+  expect(isOver).toBe(false)
+  const before = process.cpuUsage()
+  interrupt.abort()
+  const { code, err } = await end
+  const { user, system } = process.cpuUsage(before)
+  return { code, err, took: (user + system) / 1_000 }
+}
+
 const job = (from: string) => `exports: { from: ${from}, match: "*.csv" }\nmapping: acme-onsite\n`
 
 async function atS3(): Promise<{ readonly s3: S3Server; readonly place: Workplace }> {
@@ -97,7 +113,7 @@ test('a listing of SFTP that never ends', async () => {
     if (request === 'READDIR') pages++
     return false
   }
-  expect(await stopped(place.start('run', 'clinic'), () => pages > 10)).toMatchObject(INTERRUPTED)
+  expect(await interrupted(place, () => pages > 10, 'run', 'clinic')).toMatchObject(INTERRUPTED)
 })
 
 test.each(['SFTP', 'OPENDIR', 'READDIR', 'STAT', 'READ'])(
@@ -109,7 +125,7 @@ test.each(['SFTP', 'OPENDIR', 'READDIR', 'STAT', 'READ'])(
       isAsked ||= request === silent
       return request === silent
     }
-    expect(await stopped(place.start('run', 'clinic'), () => isAsked)).toMatchObject(INTERRUPTED)
+    expect(await interrupted(place, () => isAsked, 'run', 'clinic')).toMatchObject(INTERRUPTED)
   },
 )
 
@@ -117,14 +133,14 @@ test.each(['GET ', 'GET in/a.csv'])('storage that does not answer %s', async (si
   const { s3, place } = await atS3()
   s3.isSilent = (request) => request === silent
   const asked = (): boolean => s3.requests.includes(silent)
-  expect(await stopped(place.start('run', 'clinic'), asked)).toMatchObject(INTERRUPTED)
+  expect(await interrupted(place, asked, 'run', 'clinic')).toMatchObject(INTERRUPTED)
 })
 
 test('an object that comes a little at a time', async () => {
   const { s3, place } = await atS3()
   s3.trickles = new Map([['in/a.csv', 20_000_000]])
   const asked = (): boolean => s3.requests.includes('GET in/a.csv')
-  expect(await stopped(place.start('run', 'clinic'), asked)).toMatchObject(INTERRUPTED)
+  expect(await interrupted(place, asked, 'run', 'clinic')).toMatchObject(INTERRUPTED)
 })
 
 test('storage that does not answer while an export is archived: the export stays for the next run', async () => {
@@ -138,7 +154,7 @@ test('storage that does not answer while an export is archived: the export stays
     environment: { AWS_ACCESS_KEY_ID: 'of-the-tests', AWS_SECRET_ACCESS_KEY: 'secret-of-the-tests' },
   })
   const asked = (): boolean => s3.requests.includes('PUT done/a.csv')
-  const { code, err, took } = await stopped(workplace.start('run', 'clinic'), asked)
+  const { code, err, took } = await interrupted(workplace, asked, 'run', 'clinic')
   expect(took).toBeLessThan(SOON_MS)
   expect([code, err]).toEqual([0, expect.stringContaining('interrupted')])
   expect([...s3.objects.keys()]).toEqual(['in/a.csv'])
@@ -147,7 +163,7 @@ test('storage that does not answer while an export is archived: the export stays
 test('of an object that does not fit beside what must stay free, nothing is fetched', async () => {
   const { s3, place } = await atS3()
   s3.trickles = new Map([['in/a.csv', 1_000_000_000_000_000]])
-  const { code, err } = await ended(place.start('run', 'clinic'))
+  const { code, err } = await place.waybill('run', 'clinic')
   expect([code, err]).toEqual([2, expect.stringContaining('(WAYBILL_MIN_FREE)')])
   expect(err).toContain('disk-full')
   expect(s3.requests).not.toContain('GET in/a.csv')

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { JobDefinition } from '../../src/definitions/job-definition.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
+import { noCounts } from '../../src/model/balance.ts'
 import { NOTICE_KINDS, payloadOf, sentFrom } from '../../src/notify/notice.ts'
 import { runNotice } from '../../src/story/notices.ts'
 import type { RunSummary } from '../../src/story/run-story.ts'
@@ -34,7 +35,11 @@ describe('docs/notifications.md', () => {
         }),
       })
       .parse(JSON.parse(blocks(text, 'json')[0] ?? ''))
-    const { details } = shown.data
+    // Other kinds, each with zeros, are left out of the page.
+    const details: Record<string, unknown> = {
+      ...shown.data.details,
+      records: { ...noCounts().records, ...shown.data.details['records'] },
+    }
     // What the page shows stands here for what the ledger would say.
     const summary = {
       ...details,
@@ -44,12 +49,15 @@ describe('docs/notifications.md', () => {
       gateway: 'https://gateway.example',
     } as unknown as RunSummary
     const at = Date.UTC(2026, 2, 2, 7, 31)
-    const notice = runNotice({ summary, exit: 1, reasons: details['reasons'], next: [], at })
+    const notice = runNotice({ summary, exit: 1, reasons: shown.data.details['reasons'], next: [], at })
     const from = { host: 'night-host', home: '/var/lib/waybill', console: undefined }
     const made = JSON.parse(payloadOf({ id: shown.data.id, notice: sentFrom(notice, from) }))
     const [first] = made.data.text
     expect(shown.data.text[0]).toBe(first)
-    expect({ ...made, data: { ...made.data, text: shown.data.text } }).toEqual(shown)
+    expect({ ...made, data: { ...made.data, text: shown.data.text } }).toEqual({
+      ...shown,
+      data: { ...shown.data, details },
+    })
   })
 
   it('names settings and variables that there are', () => {

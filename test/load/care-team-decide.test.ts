@@ -172,6 +172,17 @@ const DELETIONS: readonly [line: number, step: string, of: unknown, team: CareTe
     owing([owes('x', before, SECOND), owes('new')], [shown()], inDoubt(SECOND)),
   ],
   [11, 'over', [], owing([owes('x', before, SECOND), owes('new')], [shown()])],
+  // The doubt is about the replacing entry, which is listed by one of its two ids.
+  [
+    11,
+    'over',
+    [],
+    owing(
+      [owes('x', before, entry.content), { ...owes('new'), by: [[entry.transactionId, 'new']] }],
+      [shown()],
+      inDoubt(entry.content),
+    ),
+  ],
   [
     11,
     'wait',

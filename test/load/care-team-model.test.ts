@@ -24,7 +24,13 @@ const line = (made: Partial<TeamLine> = {}): TeamLine => ({
 })
 const deliver = (lines: readonly TeamLine[], made: { job?: number; isLate?: boolean } = {}) =>
   ({ what: 'deliver', job: 0, isLate: false, ...made, lines }) as const
-const replacing = { changed: 'replace', keepsIds: false, hasOthers: false, isHurried: false } as const
+const replacing = {
+  changed: 'replace',
+  keepsIds: false,
+  hasOthers: false,
+  hasId: true,
+  isHurried: false,
+} as const
 
 /** Found by chance once, and rare. */
 const histories: Readonly<Record<string, TeamHistory>> = {

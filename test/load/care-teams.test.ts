@@ -55,6 +55,16 @@ async function startWith(has: readonly Entry[], options: LoadingOptions = {}) {
 }
 
 describe('what the account has', () => {
+  it.each([
+    ['newer', 1, { outcome: 'unchanged', passedOver: 'care-team-outdated' }, ['Second Street']],
+    ['older', -1, { outcome: 'accepted' }, ['Test Practice']],
+  ])('and is %s by its list alone, counts by its date', async (_what, day, expected, names) => {
+    const loading = await startWith([made({ day, name: 'Second Street' })], { changed: 'replace' })
+    const { outcomes } = await loading.load([made()])
+    expect(outcomes).toMatchObject([expected])
+    expect(await loading.names()).toEqual(names)
+  })
+
   it('is not added again, whatever its date, with one read an account', async () => {
     const loading = await startWith([made(), made({ npi: '1003000126' })])
     const again = [made({ row: 1, day: 1 }), made({ row: 2, npi: '1003000126', primary: false })]

@@ -5,6 +5,7 @@ import { type KeptSlot, NO_SUSPICION } from '../../src/ledger/ledger.ts'
 import { ChunkDecisions } from '../../src/load/chunk-decisions.ts'
 import { ChunkSlots } from '../../src/load/slots.ts'
 import type { Entry } from '../../src/model/entry.ts'
+import type { RowPrint } from '../../src/model/ids.ts'
 import type { EntryOutcome } from '../../src/model/outcome.ts'
 import { keptSlot } from '../ledger/kept-slots.ts'
 import { placed, SPEAKS } from './loading.ts'
@@ -25,10 +26,12 @@ interface Night {
 /** @param isCertain false: no row is usual, and each record is decided by itself */
 function createMemory(isCertain = true) {
   const delivered = new Map<string, readonly KeptSlot[]>()
+  const prints = new Map<string, RowPrint>()
   const stored: (string | undefined)[] = []
   let arrivals = 0
   return {
     delivered,
+    prints,
     stored,
     run({ entries, again, isNext = false, refuses = () => false }: Night): readonly EntryOutcome[] {
       if (again === undefined && !isNext) arrivals++
@@ -38,7 +41,7 @@ function createMemory(isCertain = true) {
       const elsewhere = { content: 'elsewhere', rule: 'elsewhere', isOpen: false, sentUntil: null }
       const held = new Map(isCertain ? [] : entries.map(({ rowKey }) => [rowKey, [elsewhere]] as const))
       const speaks = { ...SPEAKS, arrival, isAgain: again !== undefined }
-      const slots = new ChunkSlots({ delivered, held }, entries, speaks, uncertain)
+      const slots = new ChunkSlots({ delivered, held, prints }, entries, speaks, uncertain)
       const decisions = new ChunkDecisions(
         {
           ...{ ...uncertain, held: 'hold', memory: { exports: { withContent: async () => [] } } },
@@ -62,7 +65,13 @@ function createMemory(isCertain = true) {
       }
       decisions.shareFates(twins)
       slots.learnOutcomes(decisions.outcomes.all(), () => false)
-      for (const { rowKey, records } of slots.toKeep().delivered) delivered.set(rowKey, records)
+      const kept = slots.toKeep().delivered
+      // Each row is written once, however many records it has.
+      expect(new Set(kept.map(({ rowKey }) => rowKey)).size).toBe(kept.length)
+      for (const { rowKey, records, print } of kept) {
+        delivered.set(rowKey, records)
+        if (print !== undefined) prints.set(rowKey, print)
+      }
       return decisions.outcomes.all()
     },
   }
@@ -146,6 +155,16 @@ describe('a chunk', () => {
     )
     expect(sent(memory.run({ entries: values }))).toBe(1)
     expect(memory.stored).toEqual(['75'])
+  })
+
+  it('writes the print of a row that is known without one, once', () => {
+    const memory = createMemory()
+    const row = () => entriesOf([biometric({ value: '70' }), biometric({ rule: 'pulse', code: '8867-4' })])
+    memory.run({ entries: row() })
+    memory.prints.clear()
+    memory.run({ entries: row() })
+    expect(memory.prints.size).toBe(1)
+    expect(memory.stored).toHaveLength(2)
   })
 
   it('writes nothing down of what stands, and one row where one record is new', () => {

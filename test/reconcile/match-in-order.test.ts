@@ -145,6 +145,22 @@ describe('an answer in order', () => {
     expect(inOrder([named], body.replace('A\\\\nB', 'A\\nB'))).toBeUndefined()
   })
 
+  it.each([
+    ['biometric', biometric],
+    ['condition', condition],
+    ['care team', careTeam],
+  ])('is what reading it as a whole would accept, whatever single byte of a %s differs', (_, make) => {
+    const alike = [1, 2, 3, 4].map((row) => entryOf(make, { row, person: `person-${row}` }))
+    const body = bodyOf(alike.map(sentAs))
+    const from = body.indexOf(JSON.stringify(sentAs(alike[2] ?? expect.fail('no entry'))))
+    for (let at = from; at < body.lastIndexOf(']'); at++) {
+      const other = body[at] === 'x' ? 'y' : 'x'
+      const changed = body.slice(0, at) + other + body.slice(at + 1)
+      const quick = createMatchInOrder()(alike, Buffer.from(changed), accountIds)
+      if (quick !== undefined) expect(quick).toEqual(carefully(alike, changed))
+    }
+  })
+
   const field = fc.constantFrom(
     ...['id', 'transactionId', 'account', 'name', 'value', 'unit', 'observationDate', 'codes', 'npi'],
     ...['userId', 'source', 'toString'],

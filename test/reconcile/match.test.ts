@@ -57,7 +57,9 @@ describe('an echo', () => {
     )
     // Two of one record say that something is amiss; so does one that names two.
     expect(match([a, b], [byId, byMeta, byId])).toEqual(new Map([[a, 'g-a']]))
-    expect(match([a, b], [{ ...byMeta, transactionId: b.transactionId }])).toEqual(new Map())
+    const ofBoth = { ...byMeta, transactionId: b.transactionId }
+    expect(match([a, b], [ofBoth])).toEqual(new Map())
+    expect(match([a, b], [ofBoth, byMeta, byId])).toEqual(new Map())
     expect(match([a, b], [byId, { ...byMeta, transactionId: b.transactionId }])).toEqual(new Map())
   })
 

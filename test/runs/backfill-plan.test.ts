@@ -64,6 +64,20 @@ it.each([
   expect(estimate(rows, past, rate)?.seconds).toBeCloseTo(seconds, 6)
 })
 
+// Rows of a run of which 95 of 100 records were known are read, and not sent: 500 a second, else the 100 of both runs by their time.
+it.each([
+  ['all of them', [run(), again], 500, 2],
+  ['95 of 100', [run(), run({ ...again, unchanged: 4_750 })], 500, 2],
+  ['fewer', [run(), run({ ...again, unchanged: 4_749 })], 2_000 / 12, 2],
+  ['none of them', [run()], 100, 1],
+  ['those of no run that counts', [run(), run({ rows: 0 })], 100, 1],
+  ['all that was ever read', [again], 500, 1],
+] as const)('speed of known rows, by runs that knew %s', (_, past, perSecond, runs) => {
+  const found = estimate({ fresh: 0, known: 10_000 }, past, undefined)
+  expect(found?.knownRowsPerSecond).toBeCloseTo(perSecond, 6)
+  expect([found?.runs, found?.limitedByRate]).toEqual([runs, false])
+})
+
 const rules = (match: string, more: { marker?: string; manifest?: string; checksum?: string } = {}) => ({
   ...{ match, marker: undefined, manifest: undefined, checksum: undefined },
   ...more,

@@ -4,6 +4,7 @@ import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { readJob } from '../../src/definitions/definition-files.ts'
+import { fingerprint } from '../../src/extract/content.ts'
 import type { BackfillRange } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { noCounts } from '../../src/model/balance.ts'
@@ -11,6 +12,7 @@ import { createArrival } from '../../src/run/arrival.ts'
 import { type BackfillPlan, planBackfill } from '../../src/runs/backfill-plan.ts'
 import { CLINIC, HEADER } from '../cli/clinic.ts'
 import { PROJECT } from '../cli/command-line.ts'
+import { beginExport, openChunk, settleChunk } from '../ledger/begun-run.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 const RANGE: BackfillRange = { from: '2026-01-01', to: '2026-01-03' }
@@ -39,6 +41,7 @@ async function openInbox() {
   const jobId = await ledger.jobs.id('clinic', 'gateway')
   return {
     inbox,
+    ledger,
     async begin(id: string, backfill?: BackfillRange) {
       const answer = await ledger.leases.acquire(
         { jobId, runId: id, owner: 'here:1', now: 0, ttlMs: 60_000 },
@@ -59,6 +62,18 @@ async function openInbox() {
         range,
       ),
   }
+}
+
+interface Reading {
+  readonly rows?: number
+  readonly job?: string
+  readonly gateway?: string
+  readonly sha256?: string
+  readonly reading?: 'whole' | 'selected'
+  readonly state?: 'finished' | 'failed' | undefined
+}
+interface Before extends Reading {
+  readonly before?: Reading
 }
 
 const exportOf = (name: string, path: string, ordinal = 1) => ({
@@ -106,4 +121,42 @@ test('what an unfinished backfill of the range is through with is told apart fro
   ])
   expect(unfinished).toEqual({ run: 'run-1', exports: 2, rows: 5 })
   expect((await plan({ ...RANGE, to: '2026-01-02' })).unfinished).toBeUndefined()
+})
+
+// The export of the first day has two rows.
+test.each<[string, Before, boolean]>([
+  ['read whole', {}, true],
+  ['read whole, and more of it', { rows: 3 }, true],
+  ['read in part, by a limit', { rows: 1 }, false],
+  ['not read to the end', { state: undefined }, false],
+  ['not readable', { state: 'failed' }, false],
+  ['taken up by selected rows', { reading: 'selected' }, false],
+  ['read by another job', { job: 'other' }, false],
+  ['sent to another gateway', { gateway: 'elsewhere' }, false],
+  ['another content', { sha256: 'f'.repeat(64) }, false],
+  ['read whole by the second of two readings', { before: { rows: 1 } }, true],
+])('an export was delivered before, or not: %s', async (_, { before, ...reading }, isDelivered) => {
+  const { inbox, ledger, plan } = await openInbox()
+  const { sha256, exportId } = await fingerprint(join(inbox, 'clinic_20260101.csv'))
+  for (const [at, one] of [...(before === undefined ? [] : [before]), reading].entries()) {
+    const { rows = 2, job = 'clinic', gateway = 'gateway', ...rest } = one
+    const jobId = await ledger.jobs.id(job, gateway)
+    const asked = { jobId, runId: `run-${at}`, owner: 'here:1', now: 0, ttlMs: 60_000 }
+    const answer = await ledger.leases.acquire(asked, () => true)
+    if (!answer.ok) return expect.fail('the job is held')
+    const start = { id: `run-${at}`, jobId, startedAt: 0, rejectsPath: 'r', receiptsPath: 'r' }
+    const run = await ledger.runs.start(answer.lease, start)
+    const same = { exportId, sha256: rest.sha256 ?? sha256, reading: rest.reading ?? 'whole' } as const
+    const exportRow = await beginExport(run, same)
+    const counts = noCounts()
+    await openChunk(run, exportRow, 1, rows)
+    Object.assign(counts.rows, { read: rows, mapped: rows })
+    await settleChunk(run, exportRow, 1, { counts: JSON.stringify(counts) })
+    const state = 'state' in rest ? rest.state : 'finished'
+    if (state !== undefined) await run.endExport(exportRow, state)
+    await run.endRun({ state: 'finished', endedAt: 1, reason: null })
+    await ledger.leases.release(answer.lease)
+  }
+  const { exports } = await plan(RANGE)
+  expect(exports.map(({ deliveredBefore }) => deliveredBefore)).toEqual([isDelivered, false, false])
 })

@@ -18,6 +18,14 @@ it('outage: counted from the loading of the plan', async () => {
   expect(await gateway.occurrences('biometric')).toEqual({ 't-1': 2 })
 })
 
+it.each([
+  ['seconds', 90, '90'],
+  ['a date', { date: 90 }, 'Mon, 01 Jul 2024 00:01:30 GMT'],
+] as const)('a wait is asked for as %s', async (_, retryAfter, header) => {
+  const gateway = await startStruck([{ do: 'refuse', on: 'all', status: 503, retryAfter }])
+  expect((await gateway.send(sent)).headers?.get('retry-after')).toBe(header)
+})
+
 describe.each(READS)('lag on $name', ({ name, sent: read }) => {
   const [write] = BATCH_WRITES.filter(({ path }) => read.path.startsWith(`${path}?`))
   const shown = (text = ''): number => {

@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
+import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { openPostgresLedger } from '../../src/ledger/postgres/open-ledger.ts'
+import { beginSession } from '../../src/ledger/postgres/session.ts'
 import { createAccountIdCipher } from '../../src/ledger/sealed-ids.ts'
 import { asAdmin, emptySchema } from '../postgres/server.ts'
 import { beginExport, beginRun, openChunk } from './begun-run.ts'
@@ -164,4 +166,23 @@ test('texts and bytes arrive as they are, also quotes, backslashes, and the mark
   expect(batch).toMatchObject({ answer: message, state: 'settled' })
   expect(batch?.holds).toEqual(Buffer.from([0, 39, 92, 255]))
   expect(await ledger.reasons.ofRun('run-1')).toMatchObject([{ message, field: '?' }])
+})
+
+test.each([
+  ['English', 'invalid input syntax for type bigint: "refused 1"'],
+  ['German', 'ungültige Eingabesyntax für Typ bigint: »refused 1«'],
+  ['French', 'syntaxe en entrée invalide pour le type bigint : « refused 1 »'],
+])('an assertion that failed is known by a server that speaks %s', async (_language, message) => {
+  const failed = Object.assign(new pg.DatabaseError(message, message.length, 'error'), { code: '22P02' })
+  const known: unknown = {
+    query: async (text: string) => (text === 'rollback' ? [] : Promise.reject(failed)),
+  }
+  const asLedgerError = (cause: unknown): Error => new Error('the ledger', { cause })
+  const session = beginSession(known as pg.ClientBase, 'begin', asLedgerError)
+  const refuse = async (): Promise<never> => Promise.reject(new Error('not this one'))
+  const refuseSecond = async (): Promise<never> => Promise.reject(new Error('the lease is lost'))
+  session.assert('select 1', [], refuse)
+  session.assert('select 2', [], refuseSecond)
+  const error: unknown = await session.query('commit', []).catch((one: unknown) => one)
+  expect(await session.rollback(error)).toBe(refuseSecond)
 })

@@ -11,7 +11,8 @@ type Refusal = () => Promise<never>
 
 /** SQLSTATE of a text that is no number (postgresql.org/docs/current/errcodes-appendix.html). */
 const NO_NUMBER = '22P02'
-const REFUSED = /"refused (\d+)"/
+/** Without the quotes around the text: they depend on the language of the server's messages. */
+const REFUSED = /refused (\d+)/
 
 export interface Session {
   /** Executes the statement with the next one that has a result. */

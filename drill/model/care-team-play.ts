@@ -8,6 +8,7 @@
  * 4. An owed deletion needs no export: once nothing fails, the end of a run carries it out.
  * 5. In the end the gateway has what the newest words say, and nothing is owed, or a run has said why not (each excuse is counted).
  * 6. An entry is in doubt only where a read of the list has failed.
+ * 7. An entry has no more receipts than it was stored, where nobody else enters an equal one.
  */
 import { GatewayError } from '../../src/gateway/gateway-error.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
@@ -19,6 +20,7 @@ import { type CareTeamsOfChunk, careTeamsOf, careTeamsToClaim } from '../../src/
 import { shareFate } from '../../src/load/chunk-decisions.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import { type EntryOutcome, Outcomes } from '../../src/model/outcome.ts'
+import { receiptsOf } from '../../src/run/receipts.ts'
 import { careTeam, DAY_MS, entryOf, IDENTITY, OBSERVED_AT } from '../../test/load/made-up-entries.ts'
 import { type TeamEntry, TeamGateway } from './care-team-gateway.ts'
 import type { TeamHistory, TeamLine, TeamStep } from './care-team-history.ts'
@@ -84,6 +86,8 @@ class TeamWorld {
   private newestArrival = 0
   /** True where a read of the list has failed in the chunk. */
   private isUnread = false
+  /** Times that an entry was stored, less its receipts, by our id. */
+  private readonly unreceipted = new Map<string, number>()
   private readonly heard = new Set<Entry>()
   /** Says what may be taken away now: the chunk under way. */
   private current: { readonly job: number; readonly lines: readonly TeamLine[] } = { job: 0, lines: [] }
@@ -175,7 +179,7 @@ class TeamWorld {
     const context = this.contextOf(job)
     try {
       const { open } = job
-      if (open !== undefined) await this.finishExport(context, job, open.file, true)
+      if (open !== undefined) await this.finishExport(context, job, open.file)
       await work()
       this.current = { job: job.id, lines: [] }
       await settleOwed(context)
@@ -187,16 +191,11 @@ class TeamWorld {
 
   private async read(job: Job, file: Export): Promise<void> {
     job.open = { file, sent: new Map() }
-    await this.finishExport(this.contextOf(job), job, file, false)
+    await this.finishExport(this.contextOf(job), job, file)
   }
 
-  private async finishExport(
-    context: CareTeamContext,
-    job: Job,
-    file: Export,
-    isResumed: boolean,
-  ): Promise<void> {
-    await this.chunk(context, job, file, isResumed)
+  private async finishExport(context: CareTeamContext, job: Job, file: Export): Promise<void> {
+    await this.chunk(context, job, file)
     const runLedger = {
       noteMissing: async (_gateway: string, missing: never, owing: never) => {
         this.ledger.save(owing)
@@ -207,7 +206,7 @@ class TeamWorld {
     job.open = undefined
   }
 
-  private async chunk(context: CareTeamContext, job: Job, file: Export, isResumed: boolean): Promise<void> {
+  private async chunk(context: CareTeamContext, job: Job, file: Export): Promise<void> {
     const { entries, arrival, lines } = file
     this.current = { job: job.id, lines }
     this.isUnread = false
@@ -221,6 +220,7 @@ class TeamWorld {
     for (const { rowKey, content } of entries)
       if ((job.latest.get(rowKey)?.arrival ?? 0) <= arrival) job.latest.set(rowKey, { arrival, content })
     const outcomes = new Outcomes(entries.length)
+    const perhapsSent = new Set(job.open?.sent.keys())
     const uncertain = this.recall(job, entries, listing, outcomes)
     const said = {
       entries: entries.filter((entry) => !listing.isUnlisted(entry)),
@@ -238,7 +238,12 @@ class TeamWorld {
       registered: new Set<string>(),
       claimed,
     }
-    const teams = await careTeamsOf(context, said, accounts, (entry) => isResumed || uncertain.has(entry))
+    const teams = await careTeamsOf(
+      context,
+      said,
+      accounts,
+      (entry) => perhapsSent.has(entry) || uncertain.has(entry),
+    )
     await this.send(context, job, teams, outcomes, entries)
     const { known } = await teams.finish(outcomes)
     this.ledger.save(known)
@@ -336,11 +341,20 @@ class TeamWorld {
     const same = this.gateway.entries.filter(({ npi, name }) => npi === fields.npi && name === fields.name)
     if (same.some(({ ours }) => ours !== undefined))
       throw new TeamViolation(`law 1: ${fields.name} is stored while it stands`)
+    this.countReceipts(entry.transactionId, 1)
     return this.gateway.store(entry, fields, entry.transactionId, this.now)
+  }
+
+  private countReceipts(id: string, change: 1 | -1): void {
+    const left = (this.unreceipted.get(id) ?? 0) + change
+    if (left < 0 && !this.history.hasOthers) throw new TeamViolation(`law 7: a second receipt of ${id}`)
+    this.unreceipted.set(id, left)
   }
 
   private settle(job: Job, { arrival, entries }: Export, outcomes: Outcomes): void {
     const doubts = this.ledger.doubtsOf(job.id)
+    for (const one of receiptsOf(outcomes.all(), new Map()))
+      this.countReceipts('entry' in one ? one.entry.transactionId : one.transactionId, -1)
     for (const entry of entries) {
       const outcome = outcomes.of(entry)
       if (outcome === undefined) throw new TeamViolation('a row has no outcome')

@@ -238,7 +238,13 @@ async function load(
   // Equal records, and records of the settled slots, are decided by the result.
   slots.learnOutcomes(settled.outcomes, () => false)
   decisions.judge(entries, accounts)
-  const careTeams = await sendDecided(context, chunk, { decisions, teams, accounts, place })
+  const careTeams = await sendDecided(context, chunk, {
+    decisions,
+    teams,
+    accounts,
+    place,
+    perhapsSent: recalled.perhapsSent,
+  })
 
   leaveStale(context.stale, entries, outcomes)
   const { failures, known } = await careTeams.finish(outcomes)
@@ -263,13 +269,15 @@ interface Decided {
   readonly teams: CareTeamStatements
   readonly accounts: ResolvedAccounts
   readonly place: SendingPlace
+  /** Records that an earlier process may have sent for this chunk. */
+  readonly perhapsSent: ReadonlySet<Entry>
 }
 
 /** Sends each open record once; a twin shares the outcome of its first record. */
 async function sendDecided(
   context: LoadContext,
-  { entries, resumed }: ChunkToLoad,
-  { decisions, teams, accounts, place }: Decided,
+  { entries }: ChunkToLoad,
+  { decisions, teams, accounts, place, perhapsSent }: Decided,
 ): Promise<CareTeamsOfChunk> {
   const { outcomes } = decisions
   const twins = decisions.twins(entries)
@@ -277,7 +285,7 @@ async function sendDecided(
     context.careTeams,
     teams,
     accounts,
-    (entry) => resumed || decisions.isUncertain(entry),
+    (entry) => perhapsSent.has(entry) || decisions.isUncertain(entry),
   )
   // Keeps the order of the rows: of two rows at one instant the later row corrects the first.
   const toSend = without(decisions.open(entries), twins)

@@ -13,12 +13,15 @@ interface Earlier {
     entries: readonly Entry[]
   }[]
   readonly unsent: readonly Entry[]
+  /** Records of batches without an answer, or of refused ones: the gateway may have some of them. */
+  readonly perhapsSent: ReadonlySet<Entry>
 }
 
 export const nothingEarlier = (entries: readonly Entry[]): Earlier => ({
   outcomes: [],
   unanswered: [],
   unsent: entries,
+  perhapsSent: new Set(),
 })
 
 const positionOf = (row: number, rule: string, content: string): string => `${row}\n${rule}\n${content}`
@@ -33,9 +36,11 @@ export async function recallChunk(
   entries: readonly Entry[],
   held: ReadonlyMap<string, readonly HeldDoubt[]>,
 ): Promise<Earlier> {
-  const byPosition = new Map(
+  const all = new Map(
     entries.map((entry) => [positionOf(entry.row.row, entry.rule, entry.content), entry]),
   )
+  const byPosition = new Map(all)
+  const perhapsSent = new Set<Entry>()
   const outcomes: EntryOutcome[] = []
   const isAsked = ({ rowKey, content }: Entry): boolean =>
     held.get(rowKey)?.some((one) => one.content === content && one.isOpen) === true
@@ -52,8 +57,15 @@ export async function recallChunk(
     if (entry !== undefined) outcomes.push(recalled(entry, exception, exception.outcome, isAsked(entry)))
   }
   for (const batch of await memory.chunks.batches(key)) {
-    if (batch.state === 'split' || batch.state === 'planned') continue
-    const sent = unpackHolds(batch.holds).flatMap(({ row, rule, content }) => take(row, rule, content) ?? [])
+    if (batch.state === 'planned') continue
+    const holds = unpackHolds(batch.holds)
+    if (batch.state !== 'settled')
+      for (const { row, rule, content } of holds) {
+        const entry = all.get(positionOf(row, rule, content))
+        if (entry !== undefined) perhapsSent.add(entry)
+      }
+    if (batch.state === 'split') continue
+    const sent = holds.flatMap(({ row, rule, content }) => take(row, rule, content) ?? [])
     const kind = RECORD_KINDS.find((one) => one === batch.kind)
     if (kind === undefined || sent.length === 0) continue
     if (batch.state === 'sending') unanswered.push({ batch, kind, entries: sent })
@@ -69,7 +81,7 @@ export async function recallChunk(
         })
       }
   }
-  return { outcomes, unanswered, unsent: [...byPosition.values()] }
+  return { outcomes, unanswered, unsent: [...byPosition.values()], perhapsSent }
 }
 
 function recalled(

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { plan } from '../../packages/reference-gateway/test/struck-gateway.ts'
 import { NO_SUSPICION } from '../../src/ledger/ledger.ts'
+import type { Entry } from '../../src/model/entry.ts'
+import { receiptsOf } from '../../src/run/receipts.ts'
 import { answer, PASS } from '../faults/fault-proxy.ts'
 import { keptSlot } from '../ledger/kept-slots.ts'
 import { BIOMETRICS, failureOf, idsOf, startLoading, tally } from './loading.ts'
@@ -11,6 +13,7 @@ import {
   DAY_MS,
   entriesOf,
   entryOf,
+  type Made,
   OBSERVED_AT,
   people,
 } from './made-up-entries.ts'
@@ -145,7 +148,12 @@ describe('a care-team entry where the list cannot be read', () => {
 
   it.each([
     ['is sent by a new chunk', false, NO_SUSPICION, 'accepted'],
-    ['is in doubt in a chunk that an earlier process left open', true, NO_SUSPICION, 'in-doubt'],
+    [
+      'is sent by a chunk that an earlier process left open, and had not sent',
+      true,
+      NO_SUSPICION,
+      'accepted',
+    ],
     ['is in doubt where the ledger is a copy', false, copied, 'in-doubt'],
   ])('%s', async (_what, resumed, suspicion, outcome) => {
     const loading = await startLoading({
@@ -179,5 +187,22 @@ describe('the buffer of a body', () => {
     Object.assign(loading.context, { buffers: counting })
     expect(tally((await loading.load(people(9))).outcomes)).toEqual({ accepted: 9 })
     expect(given).toHaveLength(expected)
+  })
+})
+
+describe('a care-team entry of a chunk that an earlier process left open', () => {
+  const made = (fields: Made = {}): Entry => entryOf(careTeam, { primary: false, ...fields })
+
+  it('has no second receipt where it came under the same id before', async () => {
+    const loading = await startLoading()
+    const names = ['Test Practice', 'New Practice', 'Test Practice']
+    const receipts: unknown[] = []
+    for (const [at, name] of names.entries()) {
+      const loaded = await loading.load([made({ name })], at === 2, at + 1, at + 1)
+      receipts.push(...receiptsOf(loaded.outcomes, new Map()))
+      await loading.settle(loaded, at + 1)
+    }
+    expect(receipts).toHaveLength(2)
+    expect(await loading.storedIds('careTeam')).toHaveLength(2)
   })
 })

@@ -36,9 +36,7 @@ export async function recallChunk(
   entries: readonly Entry[],
   held: ReadonlyMap<string, readonly HeldDoubt[]>,
 ): Promise<Earlier> {
-  const all = new Map(
-    entries.map((entry) => [positionOf(entry.row.row, entry.rule, entry.content), entry]),
-  )
+  const all = new Map(entries.map((entry) => [positionOf(entry.row.row, entry.rule, entry.content), entry]))
   const byPosition = new Map(all)
   const perhapsSent = new Set<Entry>()
   const outcomes: EntryOutcome[] = []

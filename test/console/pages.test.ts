@@ -268,6 +268,7 @@ test('System shows locks, notices that were not delivered, and the audit', async
   database.close()
   const { text } = await (await enter(await serve(workplace))).get('/system')
   expect(text).toContain('No run holds a job.')
+  expect(text).toMatch(/check<[\s\S]*level<[\s\S]*found<[\s\S]*what to do</)
   expect(text).toMatch(/nightly<\/th>[\s\S]*× given up[\s\S]*\/do\/notify\?job=nightly/)
   expect(text).toMatch(/olga[\s\S]*acknowledge[\s\S]*the &lt;b&gt;vendor&lt;\/b&gt; knows/)
 }, 60_000)

@@ -230,6 +230,13 @@ describe('measurements of a wide table', () => {
 })
 
 describe('rows of a wide table', () => {
+  test('a column called like physicians says so where there are any', () => {
+    const drafted = (cell: string): string =>
+      draftedMapping(`participant_id,pcp_name\np-1,${cell}\np-2,${cell}`).text
+    expect(drafted('Dr. Alder')).toContain('pcp_name names physicians; a care team needs their NPIs too.')
+    expect(drafted('')).not.toContain('names physicians')
+  })
+
   test('person, key, registration, date', () => {
     const { text } = draftedMapping(
       'member_id,first name,LNAME,DOB,sex,zip code,visit date,sbp\n7,A,B,1/31/1980,F,01001,02/14/2026,118\n8,C,D,2/1/1981,M,01002,02/03/2026,120',

@@ -181,7 +181,7 @@ export const isDone = ({ code, out }: Ended): boolean => DONE.has(code) && out !
 /** There was nothing left that could be taken up. */
 export const NOTHING_LEFT = /"(nothing-left|exports-none)"/
 
-/** An export that the next one of its name has replaced can no longer be rerun. */
+/** Answer to a rerun of an export that the next export of its name has replaced. */
 const GONE = /"export-gone"/
 
 async function settle(scene: Scene, { theme }: RoundPlan, by: 'reconcile' | 'rerun'): Promise<void> {

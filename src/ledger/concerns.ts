@@ -163,7 +163,7 @@ interface Timetable {
 /** Changes of a fire beside the state; absent values stay unchanged. */
 export type FireChange = Partial<Omit<FireRecord, 'job_id' | 'due' | 'state'>>
 
-/** What all processes know of the gateways that they send to. */
+/** Knowledge that all processes share about their gateways. */
 export interface Paces {
   /**
    * Changes the state of a gateway, one process after the other.

@@ -65,14 +65,14 @@ export function decideEntries(team: CareTeam, { changed }: Pick<CareTeamRules, '
     for (const one of newestFirst(ofProvider)) {
       if (one.status !== 'open') continue
       const step = decideEntry(one, provider, changed)
-      steps.set(one.entry, step.step === 'create' && waitMs > 0 ? unlisted(team, waitMs) : step)
+      steps.set(one.entry, step.step === 'create' && waitMs > 0 ? lookOrDoubt(team, waitMs) : step)
     }
   }
   return steps
 }
 
-/** Step for an entry that a late list may hide. */
-const unlisted = ({ looks }: CareTeam, waitMs: number): EntryStep =>
+/** Step for an entry absent from a late list. */
+const lookOrDoubt = ({ looks }: CareTeam, waitMs: number): EntryStep =>
   looks < LOOKS ? { step: 'look', waitMs } : { step: 'doubt' }
 
 /** Milliseconds by which the list may be too late to show an entry of the provider. */
@@ -86,7 +86,7 @@ interface Provider {
   readonly steps: EntrySteps
 }
 
-/** Steps for entries that were, or may be, sent: an equal entry shares the outcome. */
+/** Steps of entries sent, or perhaps sent: an equal entry shares the outcome. */
 const SENT: ReadonlySet<EntryStep['step'] | undefined> = new Set(['create', 'look', 'doubt'])
 
 /** Decides one entry, after all newer ones of its provider. */

@@ -110,7 +110,7 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
 
 const NOTHING_LEARNED: LearnedSlots = { delivered: [], ended: new Map(), asked: new Set() }
 
-/** What a chunk without profile records leaves. */
+/** Result of a chunk without profile records. */
 export const NOTHING_OF_PROFILES = {
   followUpFailures: [],
   rowsCorrected: 0,

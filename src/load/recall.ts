@@ -13,7 +13,7 @@ interface Earlier {
     entries: readonly Entry[]
   }[]
   readonly unsent: readonly Entry[]
-  /** Records of batches without an answer, or of refused ones: the gateway may have some of them. */
+  /** Records of unanswered and of refused batches: the gateway may have some. */
   readonly perhapsSent: ReadonlySet<Entry>
 }
 

@@ -164,7 +164,7 @@ async function keep(
   logger.info('the schedule has ended')
 }
 
-/** What the schedule does at its times beside runs: looks for exports, deadlines and digests; sends heartbeats. */
+/** Work of the schedule beside runs: looks for exports, deadlines and digests; sends heartbeats. */
 function createLooks(
   application: Application,
   deps: Pick<RunDependencies, 'ledger'> & Pick<ScheduleParts<Job>, 'gatewayOf'>,

@@ -44,6 +44,6 @@ function readOrMakeMark(home: string, fresh: string): string {
     const isTaken = error instanceof WaybillError && wasTaken(error.cause)
     if (!isTaken) throw error
   }
-  // Of two machines that start at once, the first has made the file.
+  // Another machine that started at the same time may have made the file first.
   return markIn(home) ?? fresh
 }

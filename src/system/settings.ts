@@ -283,7 +283,7 @@ export function examineSettings(
     report('WAYBILL_RUN_BY', 'is workers, which needs WAYBILL_LEDGER')
   const settings: Settings = Object.freeze({
     ...read,
-    // Of two headers of a name, the later one is sent.
+    // The later of two headers with one name is sent.
     otlpHeaders: [...headers, read.otlpHeaders].filter((one) => one !== undefined).join(',') || undefined,
     commandEnvironment: {
       ...Object.fromEntries(

@@ -94,7 +94,7 @@ export async function watchDrift(
   return createWatch(memory, mapping, sha256, earlier)
 }
 
-/** What a watch compares with, and how the findings count. */
+/** Earlier deliveries to compare with, and the weight of the findings. */
 class Comparison {
   found: readonly DriftFinding[] = []
   private readonly noted: DriftFinding[] = []

@@ -11,7 +11,7 @@ type Refusal = () => Promise<never>
 
 /** SQLSTATE of a text that is no number (postgresql.org/docs/current/errcodes-appendix.html). */
 const NO_NUMBER = '22P02'
-/** Without the quotes around the text: they depend on the language of the server's messages. */
+/** Omits the quotes around the text, which depend on the language of the server's messages. */
 const REFUSED = /refused (\d+)/
 
 export interface Session {

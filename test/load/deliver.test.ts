@@ -439,10 +439,9 @@ describe('a record on which the gateway fails', () => {
     const loading = await startLoading({
       faultOf: (request) => {
         const fault = failing(request)
-        return fault === PASS || ++tries === 1 ? fault : { do: 'hang' }
+        return fault === PASS || ++tries === 1 ? fault : { do: 'reset' }
       },
       patienceMs: 10_000,
-      timeouts: { response: 60 },
     })
     const { outcomes } = await loading.load([POISONED])
     expect(outcomes).toMatchObject([{ outcome: 'rejected', reason: { code: 'refused' } }])

@@ -271,7 +271,6 @@ export function createScheduleTeller(context: TellerContext, deps: TellingOfSche
     /** Notifies the rest, and delivers due notifications. */
     async end() {
       await tellQuietly()
-      await delivery
       await teller.deliver()
     },
   }

@@ -2,6 +2,7 @@
 import { expect, test, vi } from 'vitest'
 import type { RunLedger } from '../../src/ledger/ledger.ts'
 import { settleOwed } from '../../src/load/care-team-owed.ts'
+import { createClaims } from '../../src/load/claims.ts'
 import { PASS } from '../faults/fault-proxy.ts'
 import { CARE_TEAMS, failureOf, startLoading, startOther } from './loading.ts'
 import { made } from './made-up-care-teams.ts'
@@ -143,3 +144,38 @@ test('a batch that an earlier process sent is settled for all of its people, als
   const ids = await loading.storedIds('biometric')
   expect(ids.filter((id) => id === measured[1]?.transactionId)).toHaveLength(1)
 })
+
+test.each([
+  ['free', false, []],
+  ['taken over from a dead process', true, [700]],
+])(
+  'accounts that are %s are read after the pauses %j, as a list may be late',
+  async (_, isTakenOver, waits) => {
+    const pauses: number[] = []
+    const asked: unknown[] = []
+    const saved: unknown[] = []
+    const claims = createClaims(
+      {
+        claimAccounts: async (request) => {
+          asked.push(request)
+          return { accounts: new Set(['a', 'b']), isTakenOver }
+        },
+        saveCareTeams: async (...letGo) => void saved.push(letGo),
+      },
+      'gateway',
+      () => false,
+      { now: () => 5, pause: async (ms) => void pauses.push(ms), readLagMs: 700 },
+    )
+    expect(await claims.take([])).toEqual(new Set())
+    expect(asked).toEqual([])
+    expect(await claims.take(['a', 'b', 'c'])).toEqual(new Set(['a', 'b']))
+    expect(asked).toEqual([{ gateway: 'gateway', accounts: ['a', 'b', 'c'], now: 5 }])
+    expect(pauses).toEqual(waits)
+    const takenOver = () => ['a', 'b', 'c'].map((account) => claims.wasTakenOver(account))
+    expect(takenOver()).toEqual([isTakenOver, isTakenOver, false])
+    await claims.letGo(['a'])
+    expect(takenOver()).toEqual([false, isTakenOver, false])
+    await claims.letGo([])
+    expect(saved).toEqual([['gateway', [], ['a']]])
+  },
+)

@@ -86,7 +86,8 @@ const WRITES = [
   ['held', 'delete'],
   ['held', 'insert'],
   ['resolution', 'insert'],
-  ['run', 'update'],
+  ['run', 'update of worked_ms'],
+  ['run', 'update of collection'],
 ] as const
 
 test.each(WRITES)(

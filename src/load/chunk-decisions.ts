@@ -98,7 +98,7 @@ export class ChunkDecisions {
         this.outcomes.note([{ entry, outcome: 'unchanged', ...found }])
         continue
       }
-      const what = typeof verdict === 'object' ? await this.inItsPlace(verdict.inItsPlace) : verdict
+      const what = typeof verdict === 'object' ? await this.inItsPlace(entry, verdict.inItsPlace) : verdict
       if (what === 'other' && this.slots.isAgain && this.slots.of(entry).stored === content) {
         // The stored record comes from a later export than this one, which is read again.
         this.outcomes.note([{ entry, outcome: 'unchanged' }])
@@ -112,11 +112,12 @@ export class ChunkDecisions {
 
   /**
    * Judges a different record of the same instant by its id. The record may belong to another row, as of a second visit on one day. A record of an
-   * export unknown to the ledger was sent without the ledger's knowledge.
+   * export unknown to the ledger was sent without the ledger's knowledge; a rule that had another name meanwhile was sent under that name.
    */
-  private async inItsPlace(id: string): Promise<'other' | 'hidden'> {
-    const { exportId } = parseTransactionId(id) ?? {}
-    if (exportId === undefined) return 'hidden'
+  private async inItsPlace(entry: Entry, id: string): Promise<'other' | 'hidden'> {
+    const { exportId, content } = parseTransactionId(id) ?? {}
+    if (exportId === undefined || content === undefined) return 'hidden'
+    if (this.slots.isOfOtherName(entry, content)) return 'other'
     return (await this.context.memory.exports.withContent(exportId)).length === 0 ? 'other' : 'hidden'
   }
 

@@ -111,3 +111,23 @@ export function withSent(
   if (slot === undefined) return [...kept]
   return known === undefined ? [...kept, slot] : kept.map((one) => (one === known ? slot : one))
 }
+
+/**
+ * Marks rules that a given-up run did not send as perhaps the former names of those that it brought into force: nobody knows what its rows lack.
+ * @param before slots of a row before the run
+ * @param after slots with what the run sent
+ */
+export function withFormerNames(
+  before: readonly KeptSlot[],
+  after: readonly KeptSlot[],
+  sent: ReadonlySet<string>,
+): readonly KeptSlot[] {
+  const isInForce = ({ word }: KeptSlot): boolean => word.isStored && !word.isLapsed
+  const inForce = new Set(before.filter(isInForce).map(({ rule }) => rule))
+  if (!after.some((one) => isInForce(one) && !inForce.has(one.rule))) return after
+  return after.map((one) =>
+    sent.has(one.rule) || !one.word.isStored
+      ? one
+      : { ...one, word: { ...one.word, seen: 'nothing', isLapsed: true } },
+  )
+}

@@ -40,10 +40,13 @@ export interface ClaimRequest {
 }
 
 export interface Claimed {
-  /** Accounts that were free, or already claimed by this lease. */
+  /** Accounts that were free, or already claimed by this job. */
   readonly accounts: ReadonlySet<string>
-  /** True where another job had claimed an account and ended without releasing the claim: process dead, or lease expired. */
-  readonly isTakenOver: boolean
+  /**
+   * Claimed accounts that another run has abandoned: its process is dead or its lease expired, and it has not released them since. Milliseconds
+   * since then.
+   */
+  readonly abandoned: ReadonlyMap<string, number>
 }
 
 /** Silence after which a process counts as dead, where all processes share a machine. */

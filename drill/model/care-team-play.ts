@@ -16,12 +16,12 @@ import { type ClaimRequest, type KnownCareTeam, type Ledger, noTallies } from '.
 import { packEntries } from '../../src/ledger/packed-records.ts'
 import { type Listing, listingOf, noteMissing } from '../../src/load/care-team-missing.ts'
 import { settleOwed } from '../../src/load/care-team-owed.ts'
-import { isMissing } from '../../src/load/care-team-slot.ts'
+import { isMarkOwed, isMissing } from '../../src/load/care-team-slot.ts'
 import { type CareTeamContext, createOwedBook } from '../../src/load/care-team-work.ts'
 import { type CareTeamsOfChunk, careTeamsOf, careTeamsToClaim } from '../../src/load/care-teams.ts'
 import { shareFate } from '../../src/load/chunk-decisions.ts'
 import { createClaims } from '../../src/load/claims.ts'
-import { recallChunk } from '../../src/load/recall.ts'
+import { nothingEarlier, recallChunk } from '../../src/load/recall.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import { type EntryOutcome, Outcomes } from '../../src/model/outcome.ts'
 import { receiptsOf } from '../../src/run/receipts.ts'
@@ -67,7 +67,7 @@ interface Job {
   /** Content that is stored, and newest word, by row key. */
   readonly stored: Map<string, string>
   readonly latest: Map<string, { readonly arrival: number; readonly content: string }>
-  open: { readonly file: Export; readonly sent: Sent } | undefined
+  open: { readonly file: Export; readonly sent: Sent; readonly isResumed: boolean } | undefined
 }
 
 interface Sendable {
@@ -234,7 +234,10 @@ class TeamWorld {
     const context = this.contextOf(job)
     try {
       const { open } = job
-      if (open !== undefined) await this.finishExport(context, job, open.file)
+      if (open !== undefined) {
+        job.open = { ...open, isResumed: true }
+        await this.finishExport(context, job, open.file)
+      }
       await work()
       this.current = { job: job.id, lines: [] }
       await settleOwed(context)
@@ -246,7 +249,7 @@ class TeamWorld {
   }
 
   private async read(job: Job, file: Export): Promise<void> {
-    job.open = { file, sent: new Map() }
+    job.open = { file, sent: new Map(), isResumed: false }
     await this.finishExport(this.contextOf(job), job, file)
   }
 
@@ -276,12 +279,10 @@ class TeamWorld {
     for (const { rowKey, content } of entries)
       if ((job.latest.get(rowKey)?.arrival ?? 0) <= arrival) job.latest.set(rowKey, { arrival, content })
     const outcomes = new Outcomes(entries.length)
-    const { perhapsSent, ...recalled } = await recallChunk(
-      memoryOf(job.open?.sent ?? new Map()),
-      { exportRow: 1, chunk: 1 },
-      entries,
-      new Map(),
-    )
+    const { perhapsSent, ...recalled } =
+      job.open?.isResumed === true
+        ? await recallChunk(memoryOf(job.open.sent), { exportRow: 1, chunk: 1 }, entries, new Map())
+        : nothingEarlier(entries)
     outcomes.note(recalled.outcomes)
     for (const entry of recalled.unanswered.flatMap((batch) => batch.entries))
       this.note(outcomes, this.lookFor(entry))
@@ -402,9 +403,12 @@ class TeamWorld {
   private lookFor(entry: Entry): EntryOutcome | undefined {
     if (this.fault() % 4 === 1) return inDoubt(entry)
     const { npi, name } = textOf(entry)
-    return this.gateway.entries.some((one) => one.npi === npi && one.name === name)
-      ? accepted(entry)
-      : undefined
+    const { keepsIds } = this.history
+    const isIt = (one: TeamEntry): boolean =>
+      keepsIds
+        ? one.ours === entry.transactionId
+        : one.npi === npi && one.name === name && one.observedAt === entry.observedAt
+    return this.gateway.entries.some(isIt) ? accepted(entry) : undefined
   }
 
   private store(entry: Entry): string {
@@ -582,9 +586,14 @@ class TeamWorld {
   }
 
   private judge(): void {
-    for (const { npi, mark, deletions } of this.ledger.all()) {
-      if (mark !== 'to-set' && mark !== 'to-unset' && deletions.length === 0) continue
-      if (mark !== 'to-set' && mark !== 'to-unset' && this.hasUnidentified(npi))
+    for (const row of this.ledger.all()) {
+      const { npi, mark, deletions } = row
+      if (!isMarkOwed(row) && deletions.length === 0) continue
+      if (this.isStranded(row)) {
+        this.count('end: owed for a row that no export has any more')
+        continue
+      }
+      if (!isMarkOwed(row) && this.hasUnidentified(npi))
         this.count(
           'end: a lost answer was taken for an equal entry of somebody else, and the gateway keeps no ids',
         )
@@ -592,6 +601,21 @@ class TeamWorld {
     }
     for (const npi of NPIS) this.judgeProvider(npi)
     this.judgeMark()
+  }
+
+  /** True where an owing job waits for a row with the person's reference, or anybody for a record in doubt, and no export has it any more. */
+  private isStranded({ markBy, deletionsBy }: KnownCareTeam): boolean {
+    const { hasId, missing } = this.history
+    const owing = this.jobs.filter(({ id }) => id === markBy || id === deletionsBy)
+    const isRowless = owing.some(({ exports }) => exports.every(({ entries }) => entries.length === 0))
+    return (isRowless && !hasId && missing === 'keep') || this.hasLostDoubt()
+  }
+
+  private hasLostDoubt(): boolean {
+    return this.jobs.some(({ id, exports }) => {
+      const contents = new Set(exports.flatMap(({ entries }) => entries.map(({ content }) => content)))
+      return [...this.ledger.doubtsOf(id)].some((content) => !contents.has(content))
+    })
   }
 
   /** True where only an entry of somebody else has the fields of the newest word, and the gateway keeps no ids that would tell. */
@@ -667,6 +691,10 @@ class TeamWorld {
       this.count('end: somebody else has entered a newer one')
       return
     }
+    if (this.hasLostDoubt()) {
+      this.count('end: a record in doubt that no export has any more')
+      return
+    }
     throw new TeamViolation(`law 5: ${npi} has ${[...names]}, the newest word is ${newestName}`)
   }
 
@@ -684,6 +712,10 @@ class TeamWorld {
     }
     if (this.hasOthersMarked) {
       this.count('end: somebody else has marked')
+      return
+    }
+    if (this.ledger.all().some((row) => isMarkOwed(row) && this.isStranded(row))) {
+      this.count('end: the mark is owed for a row that no export has any more')
       return
     }
     if (this.history.missing === 'delete') {

@@ -42,10 +42,7 @@ export interface ClaimRequest {
 export interface Claimed {
   /** Accounts that were free, or already claimed by this job. */
   readonly accounts: ReadonlySet<string>
-  /**
-   * Claimed accounts that another run has abandoned: its process is dead or its lease expired, and it has not released them since. Milliseconds
-   * since then.
-   */
+  /** Claimed accounts that a dead process of another run had claimed, and that run has not released since: milliseconds since then. */
   readonly abandoned: ReadonlyMap<string, number>
 }
 

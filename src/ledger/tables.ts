@@ -530,7 +530,7 @@ interface ClaimTable {
   token: number
 }
 
-/** Accounts of claims whose process is gone: what the run has sent for them, it alone can find out. */
+/** Claims without a process: the run alone can find out about its requests. */
 interface AbandonedClaimTable extends Omit<ClaimTable, 'token'> {
   run_id: string
   at: number

@@ -121,14 +121,7 @@ export interface CareTeam {
 /** @param inDoubt contents still in doubt; all contents that the rows wait for, where nothing else is known */
 export const careTeamOf = (
   known: readonly KnownCareTeam[],
-  {
-    isWhole,
-    isAbandoned = false,
-    inDoubt = waitedFor(known),
-  }: Pick<CareTeam, 'isWhole'> & {
-    readonly isAbandoned?: boolean
-    readonly inDoubt?: Iterable<string>
-  },
+  { isWhole, inDoubt = waitedFor(known) }: { readonly isWhole: boolean; readonly inDoubt?: Iterable<string> },
 ): CareTeam => ({
   wanted: [],
   listed: 'unread',
@@ -136,7 +129,7 @@ export const careTeamOf = (
   shownUntil: 0,
   known,
   isWhole,
-  isAbandoned,
+  isAbandoned: false,
   isMarkDone: false,
   deletions: new Map(),
   marks: new Map(),

@@ -287,21 +287,22 @@ async function peopleOf(
   const whole = await unreachable(context, owing)
   const held = await ledger.slots.heldContents(waitedFor([...whole].flat()))
   return accounts.map(({ hash, account, entries }) => {
-    const known = rows.get(hash) ?? NOBODY
+    const known = rows.get(hash) ?? []
     const npis = new Set(entries.map((entry) => npiOf(identity, entry)))
     const listedAgain = known.filter(({ npi, deletions }) => npis.has(npi) && deletions.some(isMissing))
     const isWhole = whole.has(known)
-    const isAbandoned = claims.isAbandoned(hash)
-    const team = careTeamOf(known, { isWhole, isAbandoned, ...(isWhole ? { inDoubt: held } : {}) })
+    const team = careTeamOf(known, isWhole ? { isWhole, inDoubt: held } : { isWhole })
     return {
       hash,
       owner: account,
       accountId: accountIds(account) ?? null,
       entries,
       isEmpty: registered.has(hash) && known.length === 0,
-      team: { ...team, deletions: new Map(listedAgain.map(({ npi }) => [npi, []])) },
+      team: {
+        ...team,
+        isAbandoned: claims.isAbandoned(hash),
+        deletions: new Map(listedAgain.map(({ npi }) => [npi, []])),
+      },
     }
   })
 }
-
-const NOBODY: KnownCareTeam[] = []

@@ -28,14 +28,14 @@ export function createClaims(
   isDead: (owner: string) => boolean,
   { now, pause, readLagMs }: Pick<Delivery, 'now' | 'pause' | 'readLagMs'>,
 ): Claims {
-  const abandonedByOthers = new Set<string>()
+  const ofDead = new Set<string>()
   return {
-    isAbandoned: (account) => abandonedByOthers.has(account),
+    isAbandoned: (account) => ofDead.has(account),
     async take(accounts) {
       if (accounts.length === 0) return new Set()
       const request = { gateway, accounts, now: now() }
       const { accounts: claimed, abandoned } = await runLedger.claimAccounts(request, isDead)
-      for (const account of abandoned.keys()) abandonedByOthers.add(account)
+      for (const account of abandoned.keys()) ofDead.add(account)
       // A list may show the last requests of a dead process late. The clock may have been set back.
       const waitMs = Math.min(readLagMs, readLagMs - Math.min(...abandoned.values()))
       if (waitMs > 0) await pause(waitMs)
@@ -43,7 +43,7 @@ export function createClaims(
     },
     async letGo(accounts, known = []) {
       const hashes = [...accounts]
-      for (const account of hashes) abandonedByOthers.delete(account)
+      for (const account of hashes) ofDead.delete(account)
       if (hashes.length + known.length > 0) await runLedger.saveCareTeams(gateway, known, hashes)
     },
     pause: () => pause(ASK_EVERY_MS),

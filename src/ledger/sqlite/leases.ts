@@ -135,7 +135,7 @@ export async function claimAccounts(
   }
 }
 
-/** Ends the claims of other jobs that have any of these accounts, and whose lease has expired or whose process is dead. */
+/** Ends claims of jobs with any of these accounts whose lease has expired, or whose process is dead. */
 async function endClaims(
   statements: Statements,
   { jobId }: Lease,
@@ -152,7 +152,7 @@ async function endClaims(
     // This process is alive, also in other jobs, whatever `isDead` returns.
     if (Number(expires_at) > now && (owner === own || !isDead(String(owner)))) continue
     const job = Number(job_id)
-    // First of all: of two jobs that end the same claims, the second waits, and finds none.
+    // First: of two jobs that end the same claims, the second waits, and finds none.
     await statements.run(
       'update lease set token = token + 1, owner = ?, expires_at = 0 where job_id = ? and token = ?',
       ...[String(own), job, Number(token)],
@@ -161,7 +161,7 @@ async function endClaims(
   }
 }
 
-/** Ends the claims of a job without a process. Its run may have sent, for each of these accounts, what no other run knows of. */
+/** Ends the claims of a job without a process. Its run may have sent something for each account, unknown to other runs. */
 async function abandonClaims(
   statements: Statements,
   { job_id: jobId, run_id: runId }: Pick<LeaseRecord, 'job_id' | 'run_id'>,
@@ -176,8 +176,8 @@ async function abandonClaims(
   await statements.run('delete from claim where job_id = ?', jobId)
 }
 
-/** Releases all claims of a finished run. Nothing that it has sent is open any more; an unfinished run of the job keeps what it abandoned. */
-export async function endOwnClaims(statements: Statements, { jobId }: Pick<Lease, 'jobId'>): Promise<void> {
+/** Releases all claims of a finished run. An unfinished run of the job keeps what it abandoned. */
+export async function endOwnClaims(statements: Statements, { jobId }: Lease): Promise<void> {
   await statements.run('delete from claim where job_id = ?', jobId)
   await statements.run(
     `delete from abandoned_claim where job_id = ?

@@ -168,9 +168,7 @@ export class ChunkDecisions {
   }
 
   private inDoubt(entry: Entry, isAsked: boolean): EntryOutcome {
-    const outcome = this.isHeld(entry)
-      ? notSent(entry, 'held', HELD)
-      : notSent(entry, 'perhaps-sent', PERHAPS_SENT)
+    const outcome = notSent(entry, this.isHeld(entry) ? 'held' : 'perhaps-sent')
     return isAsked ? { ...outcome, isAsked } : outcome
   }
 
@@ -254,7 +252,7 @@ export class ChunkDecisions {
       }
       case 'wait':
         return this.slots.of(entry).stored === entry.content
-          ? { ...notSent(entry, 'waits-for-older', WAITS_FOR_OLDER), isUnclear: true }
+          ? { ...notSent(entry, 'waits-for-older'), isUnclear: true }
           : waitsForOlder(entry)
       case 'unchanged':
       case 'nothing':
@@ -285,27 +283,24 @@ export function shareFate(entry: Entry, fate: EntryOutcome): EntryOutcome {
   return { ...rest, entry, ...('isOthers' in isOthers ? isOthers : readBack === true ? stored : {}) }
 }
 
-const HELD = 'the record has been in doubt since an earlier run, and is not sent until the doubt is settled'
-
-const PERHAPS_SENT = 'not sent: an earlier run may have sent the record, and the profile cannot tell'
-
-const WAITS_FOR_OLDER = 'not sent: an older record of the series is in doubt, and this record would hide it'
-
-type InDoubt = Extract<EntryOutcome, { readonly outcome: 'in-doubt' }>
+const NOT_SENT = {
+  held: 'the record has been in doubt since an earlier run, and is not sent until the doubt is settled',
+  'perhaps-sent': 'not sent: an earlier run may have sent the record, and the profile cannot tell',
+  'waits-for-older': 'not sent: an older record of the series is in doubt, and this record would hide it',
+}
 
 const notSent = (
   entry: Entry,
-  code: 'held' | 'perhaps-sent' | 'waits-for-older',
-  message: string,
-): InDoubt => ({
+  code: keyof typeof NOT_SENT,
+): Extract<EntryOutcome, { readonly outcome: 'in-doubt' }> => ({
   entry,
   outcome: 'in-doubt',
   batchId: null,
-  reason: { stage: 'submit', code, message, scrubbed: message },
+  reason: { stage: 'submit', code, message: NOT_SENT[code], scrubbed: NOT_SENT[code] },
 })
 
 /** Outcome of a record that would hide an older record still in question. */
 export const waitsForOlder = (entry: Entry): EntryOutcome => ({
-  ...notSent(entry, 'waits-for-older', WAITS_FOR_OLDER),
+  ...notSent(entry, 'waits-for-older'),
   isAsked: true,
 })

@@ -1,14 +1,14 @@
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { generateSamples } from '../../samples/generate.ts'
 import { openTickets } from '../../src/ledger/postgres/tickets.ts'
 import { createAccountIdCipher, NO_ACCOUNT_IDS } from '../../src/ledger/sealed-ids.ts'
 import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
-import { asAdmin, emptySchema } from '../postgres/server.ts'
+import { asAdmin, emptySchema, rowsOf } from '../postgres/server.ts'
 import { ANN, BEN, GOOD, HEADER, openClinic } from './clinic.ts'
-import { createWorkplace, ended, summaryOf, type Workplace } from './command-line.ts'
+import { createWorkplace, type Ended, ended, summaryOf, type Workplace } from './command-line.ts'
+import { DAYS, eachOnce, isBatch, nameOf, openHistory, rowOf, storedDays } from './history.ts'
 import { gatewaySettings, startReferenceStore } from './reference-store.ts'
 
 /** Of the 30 s within which a worker is replaced, the rest is for the looks of the others. */
@@ -27,19 +27,14 @@ function startWorker({ start }: Workplace, ...options: string[]) {
 
 /** Everything that the queue has stored, as text. */
 async function queueOf(url: string): Promise<string> {
-  const client = new pg.Client(url)
-  await client.connect()
-  try {
-    const { rows } = await client.query<{ name: string }>(
-      `select quote_ident(schemaname) || '.' || quote_ident(tablename) as name from pg_tables
-        where schemaname = current_schema() || '_queue'`,
-    )
-    let text = ''
-    for (const { name } of rows) text += JSON.stringify((await client.query(`select * from ${name}`)).rows)
-    return text
-  } finally {
-    await client.end()
-  }
+  const tables = await rowsOf<{ name: string }>(
+    url,
+    `select quote_ident(schemaname) || '.' || quote_ident(tablename) as name from pg_tables
+      where schemaname = current_schema() || '_queue'`,
+  )
+  let text = ''
+  for (const { name } of tables) text += JSON.stringify(await rowsOf(url, `select * from ${name}`))
+  return text
 }
 
 test('a worker runs the job with the summary and exit code of a run, and the queue has no health data', async () => {
@@ -139,15 +134,9 @@ async function expectWhole({ store, asked }: Awaited<ReturnType<typeof underWay>
 }
 
 async function leaseLeftMs(url: string): Promise<number> {
-  const client = new pg.Client(url)
-  await client.connect()
-  try {
-    const clock = 'extract(epoch from clock_timestamp()) * 1000'
-    const { rows } = await client.query<{ left: string }>(`select expires_at - ${clock} as left from lease`)
-    return Number(rows[0]?.left)
-  } finally {
-    await client.end()
-  }
+  const clock = 'extract(epoch from clock_timestamp()) * 1000'
+  const [lease] = await rowsOf<{ left: string }>(url, `select expires_at - ${clock} as left from lease`)
+  return Number(lease?.left)
 }
 
 const gone = async (worker: ChildProcess): Promise<void> => {
@@ -190,4 +179,26 @@ test('a ticket whose worker died between the end of the run and that of the tick
   await tickets.giveBack(taken)
   startWorker(clinic.workplace)
   await expect.poll(() => tickets.stateOf(sent), { timeout: 20_000 }).toEqual({ run, exit: 0 })
+})
+
+test('a run on the worker of a backfill of its job waits until the backfill gives way', async () => {
+  const url = await emptySchema()
+  const scene = await openHistory(undefined, { WAYBILL_LEDGER: url, WAYBILL_RUN_BY: 'workers' })
+  const [first = '', second = ''] = DAYS
+  const last = DAYS.at(-1) ?? ''
+  startWorker(scene.workplace)
+  let run: Promise<Ended> | undefined
+  scene.strike(async (request) => {
+    if (!isBatch(request) || run !== undefined) return PASS
+    await scene.deliver(nameOf(last), HEADER + rowOf(last))
+    run = scene.workplace.waybill('run', 'clinic', '--json')
+    await expect.poll(() => rowsOf(url, 'select owner from waiting'), { timeout: 30_000 }).toHaveLength(1)
+    return PASS
+  })
+  const filled = summaryOf(await scene.workplace.waybill(...scene.backfill, '--json'))
+  expect(summaryOf((await run) ?? expect.fail('no run'))).toMatchObject({ state: 'finished' })
+  expect(filled).toMatchObject({ state: 'finished', balanced: true })
+  // The run goes first, behind the batch that was under way.
+  expect(scene.sent().slice(0, 3)).toEqual([first, last, second])
+  expect(await storedDays(scene.store)).toEqual(eachOnce(DAYS))
 })

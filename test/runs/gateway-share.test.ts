@@ -8,8 +8,9 @@ import { openShare } from '../../src/runs/gateway-share.ts'
 import { emptySchema } from '../postgres/server.ts'
 
 const GATEWAY = 'https://gateway.example'
+let shares = 0
 
-/** A process with its own connections to the database. */
+/** A process with its own connections to the database. Nobody can tell that another process has ended. */
 async function sender(url: string, owner: string) {
   const ledger = await openPostgresLedger({ url })
   const clock = { now: 1_000, renewals: 0 }
@@ -18,7 +19,8 @@ async function sender(url: string, owner: string) {
     await delay(5, undefined, { signal })
   }
   const paces = ledger.paces ?? expect.fail('a ledger of one machine')
-  const parts = { owner, isDead: () => false, sleep, randomHex: () => '0a1b2c' }
+  const isDead = (one: string): boolean => one === owner
+  const parts = { owner, isDead, sleep, randomHex: () => String(++shares) }
   const share = openShare(parts, paces, GATEWAY)
   onTestFinished(async () => {
     await share.close()
@@ -54,4 +56,23 @@ test('a process that ends gives its slots to the next one at once', async () => 
   await first.share.close()
   await asked
   expect(sent).toBe(1)
+})
+
+test('two runs of one worker share the ceiling: the second waits for the slots of the first', async () => {
+  const url = await emptySchema()
+  const [first, second] = [await sender(url, 'a:1'), await sender(url, 'a:1')]
+  const answers = Promise.withResolvers<void>()
+  let underWay = 0
+  const request = async (): Promise<void> => {
+    underWay += 1
+    await answers.promise
+  }
+  const all = Array.from({ length: 6 }, () => first.lane.run('new', request))
+  await expect.poll(() => underWay).toBe(4)
+  const behind = second.lane.run('new', request)
+  const { renewals } = second.clock
+  await expect.poll(() => second.clock.renewals).toBeGreaterThan(renewals + 3)
+  expect(underWay).toBe(4)
+  answers.resolve()
+  await Promise.all([...all, behind])
 })

@@ -17,10 +17,7 @@ export function openShare(
 ): OpenShare {
   // A process may have several connections to a gateway.
   const owner = `${process} ${randomHex(3)}`
-  const isGone = (name: string): boolean => {
-    const of = name.slice(0, name.lastIndexOf(' '))
-    return of !== process && isDead(of)
-  }
+  const isGone = (name: string): boolean => isDead(name.slice(0, name.lastIndexOf(' ')))
   const over = new AbortController()
   let nap = new AbortController()
   let renewing: Promise<void> | undefined

@@ -4,6 +4,7 @@ import { definitionsIn } from '../definitions/definition-files.ts'
 import { gatewayNameOf, NO_GATEWAY, readGatewayName } from '../definitions/jobs.ts'
 import type { Timeouts } from '../gateway/exchange.ts'
 import { createGateway } from '../gateway/gateway.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { shownAddress } from '../ledger/postgres/address.ts'
 import { inspectLedger, type LedgerFacts } from '../ledger/sqlite/inspect.ts'
 import { keyDiffers } from '../ledger/sqlite/installation.ts'
@@ -20,6 +21,7 @@ import { BUILT_IN, type Settings } from '../system/settings.ts'
 import { type Application, ledgerFile } from './application.ts'
 import { printedToken, sourceSettings } from './connect-gateway.ts'
 import { readNeeds } from './needs.ts'
+import { assertOwnHome } from './shared-home.ts'
 import { assertNothingLost, ownKey } from './which-installation.ts'
 
 export interface Looking {
@@ -115,14 +117,15 @@ interface LedgerLook {
 }
 
 /** Opens a ledger in PostgreSQL as a run does. */
-async function lookAtDatabase({ openLedger }: Application, url: string): Promise<LedgerLook> {
+async function lookAtDatabase(application: Application, url: string): Promise<LedgerLook> {
   try {
-    const ledger = await openLedger()
+    const ledger = await application.openLedger()
     try {
       const key = await ledger.installation.key()
       return {
         findings: [
           finding('ledger', 'ok', `${shownAddress(url)} answers, and has the tables of this version`),
+          ...(await checkSharedHome(application, ledger)),
         ],
         fingerprint: key?.fingerprint,
       }
@@ -132,6 +135,18 @@ async function lookAtDatabase({ openLedger }: Application, url: string): Promise
   } catch (error) {
     if (!(error instanceof WaybillError)) throw error
     return { findings: [finding('ledger', 'problem', error.message, error.remedy)] }
+  }
+}
+
+async function checkSharedHome(application: Application, ledger: Ledger): Promise<CheckFinding[]> {
+  try {
+    if (await assertOwnHome(application, ledger))
+      return [finding('home', 'ok', 'the folder that all machines share')]
+    if (application.settings.runBy !== 'workers') return []
+    return [finding('home', 'ok', 'not marked yet: the first worker makes it the home of all machines')]
+  } catch (error) {
+    if (!(error instanceof WaybillError)) throw error
+    return [finding('home', 'problem', error.message, error.remedy)]
   }
 }
 

@@ -50,13 +50,8 @@ export async function keepWorking(
   // Refuses another key than that of the ledger.
   await knownIdentity(application)
   const hasHome = await withKnownLedger(application, (ledger) => assertSharedHome(application, ledger))
-  const worker: Application = {
-    ...application,
-    // A worker sends no tickets.
-    settings: { ...application.settings, runBy: 'this-process' },
-    // Another ticket of this worker may hold the job: a lease that a release has left ends by itself.
-    isDead: (owner) => owner !== application.owner && application.isDead(owner),
-  }
+  // A worker sends no tickets.
+  const worker = { ...application, settings: { ...application.settings, runBy: 'this-process' } } as const
   const tickets = await application.openTickets({ supervises: true })
   const pause = () => sleep(ASK_EVERY_MS, interrupt).catch(() => {})
   let isAway = false

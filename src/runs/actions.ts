@@ -55,8 +55,8 @@ import {
   runJob,
 } from './run-job.ts'
 import { followRefusals } from './run-notices.ts'
-import { rerunJob } from './take-up.ts'
 import { assertOwnHome } from './shared-home.ts'
+import { rerunJob } from './take-up.ts'
 import { type Trace, type TracedRow, traceRecord, traceRow } from './trace.ts'
 import { identityToLook } from './which-installation.ts'
 

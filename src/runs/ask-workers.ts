@@ -118,7 +118,9 @@ export async function awaitEnd(
         if (state === 'queued') await tickets.withdraw(ticket)
         throw new WaybillError('interrupted', `the run of ${name} is no longer watched`, {
           remedy:
-            state === 'queued' ? 'No worker had begun it.' : 'It continues on its worker: `waybill watch`.',
+            state === 'queued'
+              ? 'Nothing has begun. Start a worker (`waybill worker`), and repeat the command.'
+              : 'It continues on its worker: `waybill watch`.',
         })
       }
       await onLook?.(state === 'taken')

@@ -38,7 +38,8 @@ const LOOKED_AT = 50
  * Carries out tickets until interrupted. An interrupted run is handed back: another worker continues the run at once.
  * @param concurrency runs at once; one backfill beside them
  * @param watch makes the watch of each run
- * @throws WaybillError `usage-wrong` without a ledger in PostgreSQL, `ledger-unusable`
+ * @throws WaybillError `usage-wrong` without a ledger in PostgreSQL, `ledger-unusable`; `ledger-newer` once the ledger has been upgraded, and the
+ *   runs under way have ended
  */
 export async function keepWorking(
   application: Application,
@@ -55,6 +56,7 @@ export async function keepWorking(
   const tickets = await application.openTickets({ supervises: true })
   const pause = () => sleep(ASK_EVERY_MS, interrupt).catch(() => {})
   let isAway = false
+  let isOld = false
   const takeOne = async (lane: Lane): Promise<Ticket | undefined> => {
     try {
       if (!hasHome()) throw new WaybillError('home-differs', 'the shared home is not mounted')
@@ -70,10 +72,10 @@ export async function keepWorking(
     }
   }
   const serve = async (lane: Lane): Promise<void> => {
-    while (!interrupt.aborted) {
+    while (!interrupt.aborted && !isOld) {
       const ticket = await takeOne(lane)
       if (ticket === undefined) await pause()
-      else await carryTicket(worker, tickets, ticket, watch())
+      else isOld = (await carryTicket(worker, tickets, ticket, watch())) === 'ledger-newer' || isOld
     }
   }
   logger.info('the worker has started')
@@ -82,15 +84,21 @@ export async function keepWorking(
   } finally {
     await tickets.close()
   }
+  // Newer workers take the ticket.
+  if (isOld) await withKnownLedger(application, async () => {})
   logger.info('the worker has ended')
 }
 
+/** Refusals of this machine alone, and interruptions: another worker continues. */
+const HANDED_BACK: ReadonlySet<string | undefined> = new Set(['ledger-unusable', 'ledger-newer'])
+
+/** @returns the code of the end */
 async function carryTicket(
   application: Application,
   tickets: Tickets,
   ticket: Ticket,
   watch: BeginWatch,
-): Promise<void> {
+): Promise<TicketEnd['code']> {
   const { interrupt, logger, sleep } = application
   const over = new AbortController()
   const beating = (async () => {
@@ -103,12 +111,12 @@ async function carryTicket(
   const end = await runTicket(application, ticket, watch)
   over.abort()
   await beating
-  // Whoever reaches the database continues the run.
-  const isHandedBack = (interrupt.aborted && end.exit === EXIT.interrupted) || end.code === 'ledger-unusable'
+  const isHandedBack = (interrupt.aborted && end.exit === EXIT.interrupted) || HANDED_BACK.has(end.code)
   await (isHandedBack ? tickets.giveBack(ticket) : tickets.complete(ticket, end)).catch(() => {
     // The ticket comes back after the silence, and the next try finds the run in the ledger.
     logger.warn('the end of the run cannot be noted in the queue', { job: ticket.request?.job })
   })
+  return end.code
 }
 
 async function runTicket(application: Application, ticket: Ticket, watch: BeginWatch): Promise<TicketEnd> {

@@ -13,6 +13,7 @@ import { gatewaySettings, startReferenceStore } from './reference-store.ts'
 
 /** Of the 30 s within which a worker is replaced, the rest is for the looks of the others. */
 const LEASE_AT_MOST_MS = 20_000
+const KEY = 'of-all-machines-0123'
 const BIOMETRICS = 'POST /health-profile/biometrics/bulk'
 
 function startWorker({ start }: Workplace, ...options: string[]) {
@@ -85,7 +86,7 @@ test('a run that no worker has begun is withdrawn when its command is interrupte
   const over = ended(asking)
   await expect.poll(() => queueOf(url).catch(() => '')).toContain('"singleton_key":"clinic ')
   asking.kill('SIGINT')
-  expect(await over).toMatchObject({ code: 130, err: expect.stringContaining('No worker had begun it.') })
+  expect(await over).toMatchObject({ code: 130, err: expect.stringContaining('Nothing has begun.') })
   const tickets = await openTickets({ url }, { supervises: false, cipher: NO_ACCOUNT_IDS })
   onTestFinished(() => tickets.close())
   expect(await tickets.take('run')).toBeUndefined()
@@ -166,10 +167,9 @@ test('a worker that is asked to end hands its run to another one at once', async
 
 test('a ticket whose worker died between the end of the run and that of the ticket is ended by that run', async () => {
   const url = await emptySchema()
-  const key = 'of-all-machines-0123'
-  const clinic = await openClinic({ environment: { WAYBILL_LEDGER: url, WAYBILL_KEY: key } })
+  const clinic = await openClinic({ environment: { WAYBILL_LEDGER: url, WAYBILL_KEY: KEY } })
   await clinic.deliver('a.csv', HEADER + ANN)
-  const cipher = createAccountIdCipher(() => key)
+  const cipher = createAccountIdCipher(() => KEY)
   const tickets = await openTickets({ url }, { supervises: false, cipher })
   onTestFinished(() => tickets.close())
   const request = { what: 'run', job: 'clinic', files: [] } as const
@@ -201,4 +201,21 @@ test('a run on the worker of a backfill of its job waits until the backfill give
   // The run goes first, behind the batch that was under way.
   expect(scene.sent().slice(0, 3)).toEqual([first, last, second])
   expect(await storedDays(scene.store)).toEqual(eachOnce(DAYS))
+})
+
+test('a worker whose ledger was upgraded hands its ticket back, and ends', async () => {
+  const url = await emptySchema()
+  const clinic = await openClinic({ environment: { WAYBILL_LEDGER: url, WAYBILL_KEY: KEY } })
+  await clinic.deliver('a.csv', HEADER + ANN)
+  await clinic.run()
+  const { over } = startWorker(clinic.workplace)
+  const tickets = await openTickets({ url }, { supervises: false, cipher: createAccountIdCipher(() => KEY) })
+  onTestFinished(() => tickets.close())
+  await expect.poll(() => rowsOf(url, 'select mark from shared_home'), { timeout: 20_000 }).toHaveLength(1)
+  await asAdmin(url, `insert into kysely_migration (name, timestamp) values ('9999-future', 'later')`)
+  const sent =
+    (await tickets.send('clinic', { what: 'run', job: 'clinic', files: [] })) ?? expect.fail('none')
+  const { code, err } = await over
+  expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining('error ledger-newer: ') })
+  expect(await tickets.stateOf(sent)).toBe('queued')
 })

@@ -39,7 +39,7 @@ export function openPool(scene: Scene, { count, random, takeovers, gateway }: Fi
       const machine = `machine-${++started}`
       const point = random.pick(RUN_POINTS)
       const kill = { point, nth: random.pick([1, 1, 2, 3]) }
-      const isKilled = !isCalm && kills < MOST_KILLS && random.chance(0.3)
+      const isKilled = !isCalm && kills < MOST_KILLS && random.chance(0.5)
       if (isKilled) kills++
       const worker = scene.spawn(['worker', '--concurrency', '2'], machine, isKilled ? kill : undefined)
       running.set(machine, worker)
@@ -69,10 +69,10 @@ export function openPool(scene: Scene, { count, random, takeovers, gateway }: Fi
   }
   const strike = async (): Promise<void> => {
     while (!isOver) {
-      await delay(random.integer(600, 4_000))
+      await delay(random.integer(300, 2_500))
       const [, victim] = [...running].slice(random.integer(0, Math.max(0, running.size - 1)))[0] ?? []
       if (isCalm || isOver || victim === undefined) continue
-      if (times.length < TIMED && random.chance(0.3)) {
+      if (times.length < TIMED && random.chance(0.5)) {
         await time()
         continue
       }

@@ -40,6 +40,7 @@ export async function lookOver(application: Application, looking: Looking): Prom
     findings: ledger,
     facts,
     fingerprint,
+    lastRead = new Map(),
   } = settings.ledger === undefined
     ? await lookAtLedger(application, gatewayOf, ledgerFile(application))
     : await lookAtDatabase(application, settings.ledger)
@@ -59,7 +60,7 @@ export async function lookOver(application: Application, looking: Looking): Prom
     ...checkKey(settings, fingerprint),
     checkClock(now(), facts?.latestRunAt, gateway.clock),
     ...gateway.findings,
-    ...(await checkJobs(settings, { ...asked, now: now() })),
+    ...(await checkJobs(settings, { ...asked, now: now(), lastRead })),
     ...(await checkMappings(settings, looking.countCases)),
   ]
 }
@@ -114,6 +115,8 @@ interface LedgerLook {
   readonly findings: CheckFinding[]
   readonly facts?: LedgerFacts | undefined
   readonly fingerprint?: string | undefined
+  /** Path of an export of the latest run, by job. */
+  readonly lastRead?: ReadonlyMap<string, string>
 }
 
 /** Opens a ledger in PostgreSQL as a run does. */
@@ -128,6 +131,7 @@ async function lookAtDatabase(application: Application, url: string): Promise<Le
           ...(await checkSharedHome(application, ledger)),
         ],
         fingerprint: key?.fingerprint,
+        lastRead: await lastReadOf(ledger, await definitionsIn(application.settings.jobs)),
       }
     } finally {
       await ledger.close()
@@ -136,6 +140,19 @@ async function lookAtDatabase(application: Application, url: string): Promise<Le
     if (!(error instanceof WaybillError)) throw error
     return { findings: [finding('ledger', 'problem', error.message, error.remedy)] }
   }
+}
+
+async function lastReadOf(
+  { runs, exports }: Ledger,
+  jobs: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const paths = new Map<string, string>()
+  for (const job of jobs) {
+    const [run] = await runs.list(1, { job })
+    const [read] = run === undefined ? [] : await exports.ofRun(run.id)
+    if (read !== undefined) paths.set(job, read.path)
+  }
+  return paths
 }
 
 async function checkSharedHome(application: Application, ledger: Ledger): Promise<CheckFinding[]> {

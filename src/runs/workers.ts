@@ -3,7 +3,7 @@
  */
 import { readJob } from '../definitions/definition-files.ts'
 import { gatewayNameOf } from '../definitions/jobs.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import { type Ledger, processName } from '../ledger/ledger.ts'
 import {
   type Lane,
   laneOf,
@@ -108,7 +108,7 @@ async function carryTicket(
       await sleep(BEAT_EVERY_MS, over.signal).catch(() => {})
     }
   })()
-  const end = await runTicket(application, ticket, watch)
+  const end = named(application, await runTicket(application, ticket, watch))
   over.abort()
   await beating
   const isHandedBack = (interrupt.aborted && end.exit === EXIT.interrupted) || HANDED_BACK.has(end.code)
@@ -117,6 +117,12 @@ async function carryTicket(
     logger.warn('the end of the run cannot be noted in the queue', { job: ticket.request?.job })
   })
   return end.code
+}
+
+/** A message about files and folders concerns the machine of the worker. */
+function named({ owner }: Application, { words, ...end }: TicketEnd): TicketEnd {
+  if (words === undefined) return end
+  return { ...end, words: { ...words, message: `${words.message} (on the worker ${processName(owner)})` } }
 }
 
 async function runTicket(application: Application, ticket: Ticket, watch: BeginWatch): Promise<TicketEnd> {

@@ -1,6 +1,6 @@
 /** Machines of one ledger: each needs the folder that all share as its home. */
-import { readFile, rename } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readFile, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { emptySchema } from '../postgres/server.ts'
 import { ANN, BEN, GOOD, HEADER, openClinic } from './clinic.ts'
@@ -72,12 +72,13 @@ test('a worker whose folder is gone takes no run until it is back', async () => 
 
 test('doctor tells a machine without the shared folder, and what writes receipts or removes files is refused there', async () => {
   const { environment, one, other, startWorker } = await twoMachines()
-  const lookAtHome = async ({ workplace }: typeof one) => {
+  const doctor = async ({ workplace }: typeof one) => {
     const { out } = await workplace.waybill('doctor', '--json')
-    const { findings } = JSON.parse(out) as { findings: readonly Record<string, string>[] }
-    return findings.filter(({ check, found }) => check === 'home' && /machine/.test(found ?? ''))
+    return (JSON.parse(out) as { findings: readonly Record<string, string>[] }).findings
   }
-  await one.deliver('a.csv', HEADER + ANN)
+  const lookAtHome = async (machine: typeof one) =>
+    (await doctor(machine)).filter(({ check, found }) => check === 'home' && /machine/.test(found ?? ''))
+  const path = await one.deliver('a.csv', HEADER + ANN)
   // Makes the ledger, and refuses the wait for a worker.
   const asking = one.workplace.start('run', 'clinic', '--json')
   const over = ended(asking)
@@ -87,6 +88,15 @@ test('doctor tells a machine without the shared folder, and what writes receipts
   expect(await lookAtHome(one)).toEqual([
     { check: 'home', level: 'ok', found: 'the folder that all machines share' },
   ])
+  // As the place of a mount that is missing.
+  await rm(path)
+  expect(await doctor(one)).toContainEqual({
+    check: 'job',
+    level: 'warning',
+    subject: 'clinic',
+    found: `${dirname(path)} is empty, and the latest run has read ${path}`,
+    remedy: expect.stringContaining('Mount the folder'),
+  })
   const { home } = other.workplace
   expect(await lookAtHome(other)).toEqual([
     {

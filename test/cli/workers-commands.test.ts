@@ -43,6 +43,7 @@ const withoutOwn = (text: string, folder: string, url: string): string =>
     .replaceAll(folder, 'FOLDER')
     .replaceAll(url, 'GATEWAY')
     .replaceAll(SINCE, 'THEN')
+    .replaceAll(/ \(on the worker [^)]+\)/g, '')
     .replaceAll(/[\d,.]+ (ms|s|rows a second|records a second)\b/g, 'SO MUCH')
 
 /** What a night, its mistakes and their repair print. */

@@ -6,14 +6,16 @@ import pg from 'pg'
 const LONGEST_WAIT_MS = 60_000
 const LOOK_EVERY_MS = 200
 
-interface Held {
+export interface Held {
+  /** Host of the process. */
+  readonly machine: string
   readonly job: number
   readonly token: number
 }
 
 export interface Takeovers {
-  /** Jobs that the machine holds; undefined if the server does not answer. */
-  heldBy(machine: string): Promise<readonly Held[] | undefined>
+  /** Jobs that are held; none if the server does not answer. */
+  held(): Promise<readonly Held[]>
   /**
    * Waits until each job has another holder, or none as its run is over.
    * @returns milliseconds; undefined if the server did not answer meanwhile
@@ -40,13 +42,13 @@ export function watchTakeovers(url: string): Takeovers {
       await client.end().catch(() => {})
     }
   }
-  const HELD = `select cast(job_id as int) as job, cast(token as int) as token from lease
-    where expires_at > extract(epoch from clock_timestamp()) * 1000 and starts_with(owner, $1)`
+  const HELD = `select split_part(owner, ':', 1) as machine, cast(job_id as int) as job, cast(token as int) as token
+    from lease where expires_at > extract(epoch from clock_timestamp()) * 1000`
   const CUT = `select pg_terminate_backend(pid) from pg_stat_activity
     where application_name = 'waybill' and random() < 0.3`
   const STILL = 'select 1 from lease where job_id = $1 and token = $2 and expires_at > 0'
   return {
-    heldBy: (machine) => rowsOf<{ job: number; token: number }>(HELD, [`${machine}:`]),
+    held: async () => (await rowsOf<{ machine: string; job: number; token: number }>(HELD, [])) ?? [],
     async cut() {
       await rowsOf(CUT, [])
     },

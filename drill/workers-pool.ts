@@ -5,7 +5,7 @@ import type { GatewayWatch } from './gateway-watch.ts'
 import { RUN_POINTS } from './kill-points.ts'
 import type { RunningWaybill } from './processes.ts'
 import type { Scene } from './scene.ts'
-import type { Takeovers } from './takeovers.ts'
+import type { Held, Takeovers } from './takeovers.ts'
 
 export interface Pool {
   /** Nothing befalls the workers any more. */
@@ -49,31 +49,30 @@ export function openPool(scene: Scene, { count, random, takeovers, gateway }: Fi
       await delay(200)
     }
   }
-  /** Kills or halts a worker that holds a job, and waits until others have the job. */
-  const time = async (): Promise<void> => {
-    for (const [machine, worker] of running) {
-      const held = (await takeovers.heldBy(machine)) ?? []
-      if (held.length === 0 || isCalm) continue
-      const isHalted = random.chance(0.5)
-      worker.kill(isHalted ? 'SIGSTOP' : 'SIGKILL')
-      scene.kills.push('instant')
-      const before = ended
-      const ms = await takeovers.untilTaken(held)
-      const others = ended - before - (isHalted ? 0 : 1)
-      gateway.woke()
-      worker.kill('SIGCONT')
-      // A second worker that has died meanwhile had perhaps begun.
-      if (ms !== undefined && others === 0) times.push(ms)
-      return
-    }
+  /** Kills or halts a worker, and waits until others have its jobs. */
+  const time = async (worker: RunningWaybill, held: readonly Held[]): Promise<void> => {
+    const isHalted = random.chance(0.5)
+    worker.kill(isHalted ? 'SIGSTOP' : 'SIGKILL')
+    scene.kills.push('instant')
+    const before = ended
+    const ms = await takeovers.untilTaken(held)
+    const others = ended - before - (isHalted ? 0 : 1)
+    gateway.woke()
+    worker.kill('SIGCONT')
+    // A second worker that has died meanwhile had perhaps begun.
+    if (ms !== undefined && others === 0) times.push(ms)
   }
   const strike = async (): Promise<void> => {
     while (!isOver) {
-      await delay(random.integer(300, 2_500))
-      const [, victim] = [...running].slice(random.integer(0, Math.max(0, running.size - 1)))[0] ?? []
+      await delay(random.integer(200, 1_500))
+      const all = await takeovers.held()
+      const machine = all[0]?.machine ?? ''
+      const held = all.filter((one) => one.machine === machine)
+      const victim = running.get(machine)
+      // Nothing befalls workers without a run.
       if (isCalm || isOver || victim === undefined) continue
-      if (times.length < TIMED && random.chance(0.5)) {
-        await time()
+      if (times.length < TIMED && random.chance(0.4)) {
+        await time(victim, held)
         continue
       }
       const isSpared = kills >= MOST_KILLS

@@ -58,7 +58,7 @@ function planNumber(seed: number, round: number): number {
 /** The gateway asks for a wait of three seconds: longer than the processes need to hear of it. */
 const ASKS_TO_WAIT: DrawnFault = {
   kind: 'refuse',
-  fault: { do: 'refuse', on: 'all', status: 429, retryAfter: 3, when: { chance: 0.1, times: 2 } },
+  fault: { do: 'refuse', on: 'all', status: 429, retryAfter: 3, when: { chance: 0.2, times: 2 } },
   harm: { refuses: false, refusesPeople: false, hidesProfiles: false },
 }
 

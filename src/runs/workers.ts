@@ -90,7 +90,11 @@ export async function keepWorking(
 }
 
 /** Refusals of this machine alone, and interruptions: another worker continues. */
-const HANDED_BACK: ReadonlySet<string | undefined> = new Set(['ledger-unusable', 'ledger-newer'])
+const HANDED_BACK: ReadonlySet<string | undefined> = new Set([
+  'ledger-unusable',
+  'ledger-newer',
+  'home-differs',
+])
 
 /** @returns the code of the end */
 async function carryTicket(

@@ -25,6 +25,8 @@ interface Filling {
 /** Kills and halts in a round, and takeovers that are timed: each takes 20 s or more, as nobody knows that the machine is gone. */
 const MOST_KILLS = 5
 const TIMED = 1
+/** Requests to end, and cut connections: each hands the run to another worker at once. */
+const MOST_OTHERS = 6
 
 export function openPool(scene: Scene, { count, random, takeovers, gateway }: Filling): Pool {
   let isOver = false
@@ -32,6 +34,7 @@ export function openPool(scene: Scene, { count, random, takeovers, gateway }: Fi
   let started = 0
   let ended = 0
   let kills = 0
+  let strikes = 0
   const times: number[] = []
   const running = new Map<string, RunningWaybill>()
   const keepOne = async (): Promise<void> => {
@@ -75,15 +78,17 @@ export function openPool(scene: Scene, { count, random, takeovers, gateway }: Fi
         await time(victim, held)
         continue
       }
-      const isSpared = kills >= MOST_KILLS
-      const how = random.pick(isSpared ? ['ask', 'cut'] : ['kill', 'halt', 'ask', 'ask', 'cut', 'cut'])
+      const how = random.pick(['kill', 'halt', 'ask', 'ask', 'cut', 'cut'])
+      const isMild = how === 'ask' || how === 'cut'
+      if (isMild ? strikes >= MOST_OTHERS : kills >= MOST_KILLS) continue
+      if (isMild) strikes++
+      else kills++
       if (how === 'cut') {
         await takeovers.cut()
         continue
       }
       scene.kills.push('instant')
       if (how === 'ask') victim.kill('SIGTERM')
-      else kills++
       if (how === 'kill') victim.kill()
       if (how !== 'halt') continue
       victim.kill('SIGSTOP')

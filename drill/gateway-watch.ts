@@ -36,11 +36,9 @@ export function watchGateway(port: number): GatewayWatch {
     const now = Date.now()
     const isHeld = holds.some(({ from, until }) => from < now && now < until)
     if (isHeld && now > wokeAt + AWAKE_WITHIN_MS) early++
-    response.once('finish', () => {
-      const seconds = Number(response.getHeader('retry-after'))
+    onRetryAfter(response, (ms) => {
       const at = Date.now()
-      if (seconds * 1_000 > HEARD_WITHIN_MS)
-        holds.push({ from: at + HEARD_WITHIN_MS, until: at + seconds * 1_000 })
+      if (ms > HEARD_WITHIN_MS) holds.push({ from: at + HEARD_WITHIN_MS, until: at + ms })
     })
     response.once('close', () => underWay--)
   })
@@ -52,4 +50,16 @@ export function watchGateway(port: number): GatewayWatch {
       wokeAt = Date.now()
     },
   }
+}
+
+/** Headers that are written with the status are not among those of the response. */
+function onRetryAfter(response: ServerResponse, tell: (ms: number) => void): void {
+  const { writeHead } = response
+  const watched = (...given: unknown[]): ServerResponse => {
+    for (const one of given)
+      if (typeof one === 'object' && one !== null && 'retry-after' in one)
+        tell(Number(one['retry-after']) * 1_000)
+    return Reflect.apply(writeHead, response, given)
+  }
+  Object.assign(response, { writeHead: watched })
 }

@@ -198,7 +198,7 @@ async function begunBefore(
   const kind = laneOf(request) === 'backfill' ? 'backfill' : 'ordinary'
   return withKnownLedger(application, async (ledger) => {
     const jobId = await ledger.jobs.id(definition.job, gateway)
-    await awaitLease(application, ledger, jobId, kind === 'backfill')
+    await awaitLease(application, ledger, { jobId, givesWay: kind === 'backfill', sentAt })
     // Repeated as a whole: sends nothing.
     if (request.what === 'reconcile') return 'nothing'
     const origin = request.what === 'rerun' || request.what === 'resend' ? request.run : null
@@ -220,16 +220,23 @@ async function begunBefore(
 /** False for a request that may begin a run of its own behind the one that it finishes. */
 const isOneRun = (request: RunRequest): boolean => request.what !== 'run' || request.unfinishedAlone === true
 
+interface AwaitedLease {
+  readonly jobId: number
+  readonly givesWay: boolean
+  /** Instant of the ticket: a later lease is that of an earlier try, whose worker was silent and goes on. */
+  readonly sentAt: number
+}
+
 async function awaitLease(
   { now, sleep, interrupt, isDead }: Application,
   ledger: Ledger,
-  jobId: number,
-  givesWay: boolean,
+  { jobId, givesWay, sentAt }: AwaitedLease,
 ): Promise<void> {
   const until = now() + MOST_WAIT_MS
-  while (now() < until) {
+  for (;;) {
     const holder = await ledger.leases.holder(jobId, now(), isDead)
     if (holder === undefined || (holder.gives_way !== 0) !== givesWay) return
+    if (now() >= until && holder.acquired_at < sentAt) return
     await sleep(LOOK_EVERY_MS, interrupt)
   }
 }

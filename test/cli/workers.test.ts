@@ -9,7 +9,9 @@ import { asAdmin, emptySchema, rowsOf } from '../postgres/server.ts'
 import { ANN, BEN, GOOD, HEADER, openClinic } from './clinic.ts'
 import { createWorkplace, type Ended, ended, summaryOf, type Workplace } from './command-line.ts'
 import { DAYS, eachOnce, isBatch, nameOf, openHistory, rowOf, storedDays } from './history.ts'
+import { openFaultyClinic } from './left-behind.ts'
 import { gatewaySettings, startReferenceStore } from './reference-store.ts'
+import { FAST_CLOCK } from './scheduled-nights.ts'
 
 /** Of the 30 s within which a worker is replaced, the rest is for the looks of the others. */
 const LEASE_AT_MOST_MS = 20_000
@@ -218,4 +220,38 @@ test('a worker whose ledger was upgraded hands its ticket back, and ends', async
   const { code, err } = await over
   expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining('error ledger-newer: ') })
   expect(await tickets.stateOf(sent)).toBe('queued')
+})
+
+test('a ticket that came back although its worker goes on ends with the run of that worker', async () => {
+  const url = await emptySchema()
+  const environment = { WAYBILL_LEDGER: url, WAYBILL_KEY: KEY }
+  const clinic = await openFaultyClinic({ environment })
+  await clinic.deliver('a.csv', HEADER + ANN)
+  const answers = Promise.withResolvers<typeof PASS>()
+  const arrived = Promise.withResolvers<void>()
+  clinic.strike(({ method }) => {
+    if (method !== 'POST') return PASS
+    arrived.resolve()
+    return answers.promise
+  })
+  startWorker(clinic.workplace)
+  const tickets = await openTickets({ url }, { supervises: false, cipher: createAccountIdCipher(() => KEY) })
+  onTestFinished(() => tickets.close())
+  const request = { what: 'run', job: 'clinic', files: [] } as const
+  const sent = (await tickets.send('clinic', request)) ?? expect.fail('no ticket')
+  await arrived.promise
+  await tickets.giveBack({ ...sent, attempt: 0, sentAt: 0, request })
+  // Of this worker, 30 s pass in a third of a second.
+  const second = clinic.workplace.startProgram(FAST_CLOCK, new Date().toISOString(), '100', 'worker')
+  const over = ended(second)
+  onTestFinished(async () => {
+    second.kill('SIGKILL')
+    await over
+  })
+  await expect.poll(() => tickets.stateOf(sent), { timeout: 20_000 }).toBe('taken')
+  await delay(1_500)
+  expect(await tickets.stateOf(sent)).toBe('taken')
+  answers.resolve(PASS)
+  await expect.poll(() => tickets.stateOf(sent), { timeout: 20_000 }).toMatchObject({ exit: 0 })
+  expect(await clinic.stored()).toHaveLength(3)
 })

@@ -149,8 +149,7 @@ async function endClaims(
     ...[jobId, gateway, JSON.stringify(accounts)],
   )
   for (const { job_id, token, run_id, owner, expires_at, own } of others) {
-    // This process is alive, also in other jobs, whatever `isDead` returns.
-    if (Number(expires_at) > now && (owner === own || !isDead(String(owner)))) continue
+    if (Number(expires_at) > now && !isDead(String(owner))) continue
     const job = Number(job_id)
     // First: of two jobs that end the same claims, the second waits, and finds none.
     await statements.run(

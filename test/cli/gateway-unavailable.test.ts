@@ -1,20 +1,17 @@
-import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
+import { closedPort } from '../closed-port.ts'
 import { answer, PASS } from '../faults/fault-proxy.ts'
 import { ANN, BEN, between, GOOD, HEADER, JOB, openClinic, rejectsOf } from './clinic.ts'
 import { ended, summaryOf } from './command-line.ts'
 import { startReferenceStore } from './reference-store.ts'
-
-/** Below those that the system gives out, so that no server of another test takes it while it is free. */
-const quietPort = (): number => randomInt(20_000, 30_000)
 
 const FAST_CLOCK = join(import.meta.dirname, 'fast-clock-process.ts')
 const PATIENT = { timeout: 60_000, interval: 50 }
 
 describe('a gateway that cannot be had', () => {
   test('not reachable: exit 3 after the job’s patience; once it is, the run goes on and nothing is doubled', async () => {
-    const first = await startReferenceStore({ open: true, port: quietPort() })
+    const first = await startReferenceStore({ open: true, port: await closedPort() })
     const port = Number(new URL(first.url).port)
     await first.close()
     const clinic = await openClinic({ store: first, job: `${JOB}submit: { patience: 1s }\n` })
@@ -58,7 +55,7 @@ describe('a gateway that cannot be had', () => {
   })
 
   test('a run that was interrupted and new exports: both are done, and the summary tells of both', async () => {
-    const first = await startReferenceStore({ open: true, port: quietPort() })
+    const first = await startReferenceStore({ open: true, port: await closedPort() })
     const port = Number(new URL(first.url).port)
     await first.close()
     const clinic = await openClinic({ store: first, job: `${JOB}submit: { patience: 1s }\n` })
@@ -125,7 +122,7 @@ test('a job that another process runs: exit 5, naming it; once that one is dead,
 const SPEED = 20
 
 test('who looks on is told that a run waits, and why; not of one that was killed; and it goes on by itself', async () => {
-  const first = await startReferenceStore({ open: true, port: quietPort() })
+  const first = await startReferenceStore({ open: true, port: await closedPort() })
   const port = Number(new URL(first.url).port)
   await first.close()
   const clinic = await openClinic({ store: first })

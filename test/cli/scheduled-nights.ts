@@ -46,6 +46,8 @@ export interface Scheduled {
   keep(from: string, to: string, during?: During): Promise<Ended>
   /** A command that begins at an instant, to its end. */
   command(from: string, ...args: string[]): Promise<Ended>
+  /** The same. @param during as of `keep` */
+  commandWhile(from: string, during: During, ...args: string[]): Promise<Ended>
   /** A command of another process at an instant, also while the schedule is kept. */
   beside(instant: string, ...args: string[]): Promise<Ended>
 }
@@ -79,5 +81,6 @@ export function scheduledNights(workplace: Workplace): Scheduled {
     beside: (instant, ...args) => ended(workplace.startProgram(FAST_CLOCK, instant, '1', ...args)),
     keep: (from, to, during = () => {}) => on(from, Date.parse(to), during, 'schedule'),
     command: (from, ...args) => on(from, Number.POSITIVE_INFINITY, () => {}, ...args),
+    commandWhile: (from, during, ...args) => on(from, Number.POSITIVE_INFINITY, during, ...args),
   }
 }

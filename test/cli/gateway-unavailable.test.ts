@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { closedPort } from '../closed-port.ts'
 import { answer, PASS } from '../faults/fault-proxy.ts'
@@ -6,7 +5,6 @@ import { ANN, BEN, between, GOOD, HEADER, JOB, openClinic, rejectsOf } from './c
 import { ended, summaryOf } from './command-line.ts'
 import { startReferenceStore } from './reference-store.ts'
 
-const FAST_CLOCK = join(import.meta.dirname, 'fast-clock-process.ts')
 const PATIENT = { timeout: 60_000, interval: 50 }
 
 describe('a gateway that cannot be had', () => {
@@ -130,8 +128,7 @@ test('who looks on is told that a run waits, and why; not of one that was killed
   const { waybill } = clinic.workplace
   /** In a process of its own, until it says that nothing gets through. */
   const startWaiting = async () => {
-    const clock = [new Date().toISOString(), String(SPEED)]
-    const child = clinic.workplace.startProgram(FAST_CLOCK, ...clock, 'run', 'clinic')
+    const child = clinic.workplace.startFast(new Date().toISOString(), SPEED, 'run', 'clinic')
     const over = ended(child)
     let said = ''
     await new Promise<void>((resolve) => {

@@ -25,7 +25,7 @@ async function twoMachines() {
       worker.kill('SIGKILL')
       await over
     })
-    const says = (words: string) => expect.poll(() => log, { timeout: 20_000 }).toContain(words)
+    const says = (words: string) => expect.poll(() => log).toContain(words)
     return { worker, over, says }
   }
   return { environment, one, other, startWorker }

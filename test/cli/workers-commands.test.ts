@@ -152,7 +152,7 @@ test('a ticket of resolve --resend whose worker died is ended by the run that ha
     worker.kill('SIGKILL')
     await over
   })
-  await expect.poll(() => tickets.stateOf(sent), { timeout: 20_000 }).toEqual({ run: resent.run, exit: 0 })
+  await expect.poll(() => tickets.stateOf(sent)).toEqual({ run: resent.run, exit: 0 })
   expect(await clinic.stored()).toHaveLength(6)
 })
 

@@ -180,7 +180,7 @@ test('a ticket whose worker died between the end of the run and that of the tick
   const { run } = summaryOf(await clinic.run())
   await tickets.giveBack(taken)
   startWorker(clinic.workplace)
-  await expect.poll(() => tickets.stateOf(sent), { timeout: 20_000 }).toEqual({ run, exit: 0 })
+  await expect.poll(() => tickets.stateOf(sent)).toEqual({ run, exit: 0 })
 })
 
 test('a run on the worker of a backfill of its job waits until the backfill gives way', async () => {

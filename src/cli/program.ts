@@ -1,7 +1,14 @@
 /** The command line (commander). The file of a command is loaded when called, so that `--help` answers at once. */
 import { Command, type OutputConfiguration } from 'commander'
 import { addCommand, addNotes, type CommandForm, type Perform } from './command-form.ts'
-import { type Action, COMMANDS, type CommandName, GROUPS } from './commands.ts'
+import { type Action, COMMANDS, type CommandName } from './commands.ts'
+
+/** Help of groups of commands. */
+const GROUPS: Readonly<Record<string, string>> = {
+  accounts: 'export, confirm, forget and erase accounts',
+  ledger: 'move the ledger to PostgreSQL',
+  mapping: 'check, test, compare and preview mapping files',
+}
 
 const actionsOf = (program: Command): { readonly [Name in CommandName]: () => Promise<Action<Name>> } => ({
   run: async () => (await import('./run.ts')).actions.run,

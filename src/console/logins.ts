@@ -4,8 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import * as oidc from 'openid-client'
 import { z } from 'zod'
 import { html } from '../system/shown-text.ts'
-import { type Door, ENTRY, queryOf } from './door.ts'
-import { isSecret, ROLES, type Role, type User } from './sessions.ts'
+import { type Door, ENTRY, isSecret, queryOf, ROLES, type Role, type User } from './door.ts'
 
 /** Names and groups by role; `*` stands for everybody with a login. */
 type RoleLists = Readonly<Record<Role, readonly string[]>>

@@ -151,9 +151,6 @@ export type XlsxDefinition = z.infer<typeof xlsxDefinition>
 
 const isMark = (code: number): boolean => code > 0 && code < 0x80 && code !== 0x0a && code !== 0x0d
 
-/** No byte: an absent mark never matches. */
-const NONE = -1
-
 export interface Dialect {
   /** One byte, as all marks. */
   readonly delimiter: number
@@ -167,19 +164,6 @@ export interface Dialect {
   readonly comment: Buffer | undefined
   /** Characters of each cell, in place of delimiters and quotes. */
   readonly widths: readonly number[] | undefined
-}
-
-/** @param delimiter of the definition, or as found */
-export function dialectOf(read: CsvDefinition, delimiter: string): Dialect {
-  const escapedBy = read.escape === 'doubled' || read.escape === read.quote ? undefined : read.escape
-  return {
-    delimiter: delimiter.charCodeAt(0),
-    widths: read.widths,
-    quote: read.quote === 'none' || read.widths !== undefined ? NONE : read.quote.charCodeAt(0),
-    escapedBy: escapedBy === undefined || read.widths !== undefined ? NONE : escapedBy.charCodeAt(0),
-    lenient: read.quotes === 'lenient',
-    comment: read.comment === undefined ? undefined : Buffer.from(read.comment),
-  }
 }
 
 /** A parsed path; an error becomes the message of the issue. */

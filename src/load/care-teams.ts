@@ -10,9 +10,10 @@ import { parseTransactionId } from '../model/ids.ts'
 import type { EntryOutcome, Outcomes } from '../model/outcome.ts'
 import type { AccountKey } from '../model/record.ts'
 import type { ResolvedAccounts } from './accounts.ts'
-import { decideEntries, type EntrySteps, hasNews, isNewWord } from './care-team-decide.ts'
+import { decideEntries, type EntrySteps, isNewWord } from './care-team-decide.ts'
 import { unreachable } from './care-team-owed.ts'
 import {
+  type CareTeam,
   careTeamOf,
   fieldsSent,
   type HadCareTeam,
@@ -304,3 +305,7 @@ async function peopleOf(
 }
 
 const NOBODY: KnownCareTeam[] = []
+
+/** True where the list is needed: a mark is owed, or the chunk has news. */
+const hasNews = ({ wanted, known }: CareTeam): boolean =>
+  known.some(isMarkOwed) || wanted.some((one) => one.status !== 'delivered' || isNewWord(known, one))

@@ -10,26 +10,22 @@ import type { BatchIntent } from '../ledger/ledger.ts'
 import { carriedOf, packEntries } from '../ledger/packed-records.ts'
 import type { Entry } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
-import type { AccountIds, EntryOutcome, Verdict } from '../model/outcome.ts'
+import type { AccountIds, AccountSign, EntryOutcome, Matched, Verdict } from '../model/outcome.ts'
 import type { RecordKind } from '../model/record.ts'
 import { batchBytes, writeBatch } from './batch-text.ts'
 import { watchBatch } from './batch-watch.ts'
 import { cutBatches, fits, taken, tooLarge } from './batches.ts'
 import {
-  type AnswerInOrder,
   type BatchToDeliver,
   beliedBy,
-  comparedBy,
   type Delivery,
   lookUp,
-  type PartlyKnown,
   type SentBatch,
+  type StaleAccounts,
   settle,
   spokenFor,
-  type UnansweredBatch,
 } from './delivery.ts'
 import {
-  inDoubt,
   leftByStale,
   listedAsError,
   refusalWords,
@@ -37,11 +33,42 @@ import {
   unclearByStale,
   type Words,
 } from './gateway-words.ts'
-import { causeOf } from './outage.ts'
+import { type Cause, causeOf } from './outage.ts'
 import { halve, sendInParts } from './refused-batch.ts'
 import { decide } from './retry-policy.ts'
 import { Outgrown } from './sending.ts'
-import { judgeAccounts, signIn } from './stale-accounts.ts'
+import { signIn } from './stale-accounts.ts'
+
+interface UnansweredBatch {
+  readonly batch: BatchToDeliver
+  /** Row in the ledger. */
+  readonly row: number
+  readonly batchId: string
+  /** Number of records when sent. */
+  readonly records: number
+}
+
+/** Result of an answer for a batch. */
+interface PartlyKnown {
+  readonly answer: string
+  readonly status: number | null
+  readonly outcomes: readonly EntryOutcome[]
+  /** Records of unknown outcome. */
+  readonly open: readonly Entry[]
+  /** Error messages in an answer of success, for each record that an error may concern. */
+  readonly words?: ReadonlyMap<Entry, string>
+  /** Error codes for records named by an error and not echoed. */
+  readonly named?: ReadonlyMap<Entry, string>
+  /** Cause of an unknown outcome of the whole batch. */
+  readonly cause?: Cause
+}
+
+/** Answer that names all records of the batch in their order, and nothing else. */
+interface AnswerInOrder extends Pick<CreateAnswer, 'status' | 'requestId'> {
+  readonly class: 'accepted'
+  /** The gateway's id of each record, if any. */
+  readonly ids: readonly (string | undefined)[]
+}
 
 const NOT_ECHOED: Words = { ours: 'the gateway answered with success, twice, but did not store the record' }
 
@@ -382,4 +409,33 @@ function createRecords(
     default:
       throw new TypeError(`no batches are made of kind ${kind}`)
   }
+}
+
+/** Known account ids, and ids from other answers: used to compare, never to read. */
+const comparedBy =
+  ({ learnedIds }: Delivery, { accountIds }: BatchToDeliver): AccountIds =>
+  (account) =>
+    accountIds(account) ?? learnedIds.get(account.reference)
+
+const IN_DOUBT = 'no answer came, and the profile cannot tell whether the record was stored'
+
+const inDoubt = (entry: Entry, batchId: string, verdict: 'hidden' | 'unreadable'): EntryOutcome => ({
+  entry,
+  outcome: 'in-doubt',
+  batchId,
+  ...(verdict === 'unreadable' ? { isAsked: true } : {}),
+  reason: { stage: 'read-back', code: 'in-doubt', message: IN_DOUBT, scrubbed: IN_DOUBT },
+})
+
+/** Judges the signs against accounts in an answer of success. @throws WaybillError where the run must stop */
+async function judgeAccounts(
+  { stale }: { readonly stale: StaleAccounts },
+  { elsewhere, named, doubted }: Pick<Matched, 'elsewhere' | 'named' | 'doubted'>,
+): Promise<void> {
+  const signs = elsewhere.map((entry): [Entry, AccountSign] => [entry, 'other-id'])
+  for (const [entry, code] of named) {
+    const sign = signIn(doubted.get(entry), Number(code) === 404)
+    if (sign !== undefined) signs.push([entry, sign])
+  }
+  await allDone(signs.map(([entry, sign]) => stale.judge(entry, sign)))
 }

@@ -24,7 +24,6 @@ import type { AccountKey, RecordKind } from '../model/record.ts'
 import type { BatchWatch } from './batch-watch.ts'
 import type { BodyBuffers, SizeLimits } from './batches.ts'
 import { heldBy, toException } from './gateway-words.ts'
-import type { Cause } from './outage.ts'
 import type { Sending } from './sending.ts'
 
 export interface Delivery extends BatchWatch {
@@ -80,30 +79,6 @@ export interface SentBatch {
   /** HTTP status of the last failed try with an answer. */
   readonly failedWith?: number | undefined
   readonly resends: number
-}
-
-export interface UnansweredBatch {
-  readonly batch: BatchToDeliver
-  /** Row in the ledger. */
-  readonly row: number
-  readonly batchId: string
-  /** Number of records when sent. */
-  readonly records: number
-}
-
-/** Result of an answer for a batch. */
-export interface PartlyKnown {
-  readonly answer: string
-  readonly status: number | null
-  readonly outcomes: readonly EntryOutcome[]
-  /** Records of unknown outcome. */
-  readonly open: readonly Entry[]
-  /** Error messages in an answer of success, for each record that an error may concern. */
-  readonly words?: ReadonlyMap<Entry, string>
-  /** Error codes for records named by an error and not echoed. */
-  readonly named?: ReadonlyMap<Entry, string>
-  /** Cause of an unknown outcome of the whole batch. */
-  readonly cause?: Cause
 }
 
 type SettledBatch = Pick<BatchToDeliver, 'exportRow' | 'chunk' | 'entries'>
@@ -187,12 +162,6 @@ export function spokenFor(
   return new Map(batch.map((entry) => [entry, verdict]))
 }
 
-/** Known account ids, and ids from other answers: used to compare, never to read. */
-export const comparedBy =
-  ({ learnedIds }: Delivery, { accountIds }: BatchToDeliver): AccountIds =>
-  (account) =>
-    accountIds(account) ?? learnedIds.get(account.reference)
-
 /**
  * Learns account ids from echoes with an unknown id. An id in several agreeing echoes is learned. For a single echo the profile decides: a record
  * absent there was not stored for this person. Where the profile cannot tell, the answer counts.
@@ -213,13 +182,6 @@ export async function beliedBy(
     else if (verdict === 'absent') belied.add(entry)
   }
   return belied
-}
-
-/** Answer that names all records of the batch in their order, and nothing else. */
-export interface AnswerInOrder extends Pick<CreateAnswer, 'status' | 'requestId'> {
-  readonly class: 'accepted'
-  /** The gateway's id of each record, if any. */
-  readonly ids: readonly (string | undefined)[]
 }
 
 export interface Reconciler {

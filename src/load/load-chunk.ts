@@ -22,12 +22,13 @@ import {
 import { ChunkDecisions, waitsForOlder } from './chunk-decisions.ts'
 import type { Claims } from './claims.ts'
 import { deliver, planned, settleUnanswered } from './deliver.ts'
-import type { Delivery } from './delivery.ts'
+import type { Delivery, StaleAccounts } from './delivery.ts'
 import type { FirstContact } from './first-contact.ts'
+import { leftByStale } from './gateway-words.ts'
 import { loadMedicalRecords, type MedicalRecordsContext } from './medical-records.ts'
 import { nothingEarlier, recallChunk } from './recall.ts'
 import { ChunkSlots, type LearnedSlots, type Speaks } from './slots.ts'
-import { leaveStale, renewRowKeys } from './stale-accounts.ts'
+import { renewRowKeys } from './stale-accounts.ts'
 import { seriesThatWait, waitForLate } from './waiting-series.ts'
 import { type TakenBack, takenBackOf } from './withdrawn.ts'
 
@@ -354,4 +355,14 @@ async function sendAll(
     deliveries.push(before.length === 0 ? send() : Promise.all(before).then(send))
   }
   await allDone(deliveries)
+}
+
+/** Leaves behind records delivered to a stale account: a rerun sends them. */
+function leaveStale(stale: StaleAccounts, entries: readonly Entry[], outcomes: Outcomes): void {
+  const isDelivered = (entry: Entry): boolean => {
+    const outcome = outcomes.of(entry)
+    return outcome?.outcome === 'unchanged' && !outcome.found && !outcome.passedOver
+  }
+  const delivered = entries.filter((entry) => stale.has(entry) && isDelivered(entry))
+  outcomes.note(delivered.map((entry) => leftByStale(entry, false)))
 }

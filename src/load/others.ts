@@ -6,9 +6,6 @@ const A_FEW = 3
 /** Most batches of several people, and halves, that may fail at the end of the patience before a batch succeeds. */
 const MOST_HALVES = 32
 
-export type LostTries = ReturnType<Others['lostTries']>
-type Others = ReturnType<typeof countOthers>
-
 export function countOthers() {
   const through = { read: 0, write: 0 }
   /** Writes that failed since the last success: each registration, and all batches as one. */

@@ -14,10 +14,6 @@ const FRESH_MS = 60_000
 const TRIES_OF_A_BATCH = 3
 /** Tries of an idempotent request, while other requests succeed, before it fails by itself. */
 const TRIES_OF_ONE = 6
-/** Tries of the health probe: a gateway may fail the probe as it fails other requests. */
-export const QUESTIONS_ABOUT_NOBODY = 3
-/** Longest wait before the health probe: a gateway that asks for more is down for everybody. */
-export const QUESTION_WAITS_MS = 2_000
 
 /** Purpose of a request: decides whether a repeat is safe, and the cost of giving up. */
 export type Purpose =

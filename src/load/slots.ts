@@ -3,13 +3,13 @@
  * whole, and need no look at their slots.
  */
 import type { DeliveredRow, ExportOrder, KeptSlot, KeptWord } from '../ledger/ledger.ts'
-import { type Entry, type MappedRow, WithdrawnEntry } from '../model/entry.ts'
+import { type Entry, FINAL, type MappedRow, WithdrawnEntry } from '../model/entry.ts'
 import { hasSameContent, type RowPrint } from '../model/ids.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
 import { type Content, EMPTY, type Incoming, type Place, type Slot, WITHDRAWN } from './decide.ts'
 import { doubtOf, keptSlot, placeOf, slotOf } from './kept-slots.ts'
 import { isWorthWriting, learn, type SlotEvent, takeOver } from './learn.ts'
-import { type CellsHash, printOf } from './row-print.ts'
+import type { CellsHash } from './row-print.ts'
 import { type Memory, type Uncertain, usualRows } from './usual-rows.ts'
 
 /** Recency of an export. */
@@ -390,4 +390,25 @@ function eventOf(one: EntryOutcome, isEarlier: boolean): SlotEvent | undefined {
       if (one.isUnclear) return undefined
       return { what: one.isAsked ? 'unreadable' : 'hidden', content, isSuspect: true }
   }
+}
+
+/**
+ * @returns the print of a row whose records are all stored; undefined for a row of which more must be known than its slots: left-out or rejected parts,
+ * warnings, care teams, and records with a place of their own in time
+ */
+function printOf(
+  { source, records, rejected, leftOut, warnings, withdrawn }: MappedRow,
+  hashOf: CellsHash,
+): RowPrint | undefined {
+  if (source.kind !== 'cells' || withdrawn !== undefined) return undefined
+  if (rejected.length + leftOut.length + warnings.length > 0) return undefined
+  let biometrics = 0
+  let conditions = 0
+  for (const { kind, rank, issued } of records) {
+    if (rank > FINAL || issued !== 0) return undefined
+    if (kind === 'biometric') biometrics++
+    else if (kind === 'condition') conditions++
+    else return undefined
+  }
+  return { biometrics, conditions, ...hashOf(source.cells) }
 }

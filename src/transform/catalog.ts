@@ -13,7 +13,6 @@ import {
   isIcd10Cm,
   isLoinc,
   isSnomed,
-  isSystem,
 } from './codes.ts'
 import type { Units } from './units.ts'
 
@@ -279,3 +278,5 @@ function sharing<Entry>(
     return other === undefined ? [] : [[key, other] as const]
   })
 }
+
+const isSystem = (name: string): name is CodeSystem => Object.hasOwn(CODE_SYSTEM_OID, name)

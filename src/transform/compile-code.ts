@@ -7,8 +7,8 @@ import type { KeyPath } from '../system/yaml-file.ts'
 import { type CodeFault, codeFault } from './codes.ts'
 import type { CompileContext } from './compile-context.ts'
 import { compileAlternatives } from './compile-field.ts'
+import type { CodeDefinition } from './mapping-definition.ts'
 import { type LeftOut, rejected } from './rule.ts'
-import type { CodeDefinition } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 
 /** A catalog key; the fault of a code without one; or the mapping's decision to leave the code out. */

@@ -6,6 +6,12 @@ import { type ConditionEntry, codingsOfCondition } from './catalog.ts'
 import { CODE_SYSTEM_OID } from './codes.ts'
 import { compileCoded } from './compile-code.ts'
 import { compileField, compileWhen } from './compile-field.ts'
+import {
+  type ConditionDefinition,
+  type FamilyDefinition,
+  isOptional,
+  type MedicationDefinition,
+} from './mapping-definition.ts'
 import { CONDITION } from './member-structures.ts'
 import {
   type CompiledRule,
@@ -18,12 +24,6 @@ import {
   recordRule,
   rejected,
 } from './rule.ts'
-import {
-  type ConditionDefinition,
-  type FamilyDefinition,
-  isOptional,
-  type MedicationDefinition,
-} from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 import type { SourceText } from './source.ts'
 import { compileWhole } from './whole-value.ts'

@@ -83,18 +83,6 @@ export class CellWithoutValue extends Error {
   }
 }
 
-/** Text of a field that decides, as a condition does. @throws CellWithoutValue */
-export function decisiveText(
-  { read, from = '' }: CompiledField,
-  { names }: CompileContext,
-  scope: Scope,
-): FieldText {
-  const text = read(scope)
-  if (typeof text !== 'string' && names.faultOf !== undefined && text !== NOT_SCALAR)
-    throw new CellWithoutValue(text, from)
-  return text
-}
-
 /** @param field the column or path concerned; undefined for a constant */
 export const issueOf = ({ code, message }: Fault, field: string | undefined): Issue => ({
   stage: 'transform',

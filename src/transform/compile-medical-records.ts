@@ -8,8 +8,8 @@ import type { CompiledField, FieldText } from './compile-context.ts'
 import { compileField, compileWhen } from './compile-field.ts'
 import { compileBirthDate, compileDay, type DayForms, dayText } from './dates.ts'
 import type { FieldDefinition, FieldObject } from './field-definition.ts'
+import type { MedicalRecordsDefinition } from './mapping-definition.ts'
 import { type CompiledRule, type RuleSite, recordRule, rejected } from './rule.ts'
-import type { MedicalRecordsDefinition } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 
 /** Value of a member of a request; null clears an earlier value (interface, "States and transitions"). */

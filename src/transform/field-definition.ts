@@ -3,7 +3,7 @@
 import { RE2JS } from 're2js'
 import { z } from 'zod'
 import { reasonOf } from '../model/errors.ts'
-import { carriesOffset, formatFault, takesPartial } from './dates.ts'
+import { carriesOffset, formatFault } from './dates.ts'
 import { zoneFault } from './zones.ts'
 
 export const Text = z.union([
@@ -241,3 +241,8 @@ export const WhenDefinition: z.ZodType<WhenDefinition> = z
   })
   .catchall(z.union([Text, z.array(Text).min(1), Test]))
   .refine((lines) => Object.keys(lines).length > 0, 'names no column or path')
+
+/** True for forms that may give a year or month without a day. */
+function takesPartial(format: string): boolean {
+  return format === 'HL7' || format === 'ISO'
+}

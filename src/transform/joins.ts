@@ -1,7 +1,6 @@
 /** Joins: rows of a table, of a second export, or of the row's own document, found by key and read by name (docs/mapping.md, "Joins"). */
 
 import { cellFault } from '../model/cell-fault.ts'
-import { WaybillError } from '../model/errors.ts'
 import { fault } from '../model/record.ts'
 import { isTable, type JsonValue } from '../model/row.ts'
 import type { KeyPath } from '../system/yaml-file.ts'
@@ -176,15 +175,6 @@ function joinExport(
       return (row) => row[at] ?? null
     },
   }
-}
-
-/** Rejects a mapping without its joined export: all joined fields would read as empty. @throws WaybillError `export-join-missing` */
-export function refuseUnread({ exportJoins: [first], kept }: CompileContext): void {
-  if (first === undefined || kept !== undefined) return
-  throw new WaybillError(
-    'export-join-missing',
-    `The mapping joins ${first.export}, but there is no export with a folder to look in.`,
-  )
 }
 
 /** Joins the row's own document: a reference leads to another part of the document, as in a FHIR Bundle. */

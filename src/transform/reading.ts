@@ -1,5 +1,5 @@
 /** Parts of a structure that a mapping reads, as a tree of the steps of its paths; and the unread parts. */
-import type { Fault } from '../model/record.ts'
+import { type Fault, fault } from '../model/record.ts'
 import type { JsonValue } from '../model/row.ts'
 import { elements, firstText, isText, membersOf } from './json-values.ts'
 import {
@@ -12,7 +12,39 @@ import {
   type Trail,
   type TrailStep,
 } from './scope.ts'
-import { CONTRADICTED, OF_VALUE, OFF_SCALE, type Part } from './structures.ts'
+
+/** Faults of the value itself. */
+export const OF_VALUE = {
+  form: fault('value-form-unread', 'no rule reads the form of the value, such as a text, a code or a date'),
+  repeated: fault('value-repeated', 'the value is repeated, and the rule reads one of them'),
+  part: fault('value-part-unread', 'the value has a part that the rule does not read'),
+  joined: fault('value-not-a-number', 'the value is two numbers with nothing between them'),
+  units: fault('unit-mismatch', 'unit and code of the quantity are different units'),
+  bound: fault(
+    'value-with-comparator',
+    'a sign beside the value makes it a bound (below or above detection)',
+  ),
+}
+
+/** A part of a structure. */
+export interface Part {
+  readonly name: string
+  /** Members, joined by points; a field by its number; `value`: the structure itself. */
+  readonly at: string | number
+  readonly fault: Fault
+  /** Texts, in capitals, that do not change the value. */
+  readonly neutral?: ReadonlySet<string>
+  /** Part with equal meaning: if the rule reads it, this part counts as read, unless it contradicts that part's neutral texts. */
+  readonly givenBy?: string | number
+}
+
+/** Texts for a value below or above the range of the instrument (HL7 tables 0078 and v3-ObservationInterpretation). */
+const OFF_SCALE: ReadonlySet<string> = new Set(['<', '>', 'OFF SCALE LOW', 'OFF SCALE HIGH'])
+
+const CONTRADICTED = fault(
+  'status-contradictory',
+  'the state is active, but an end of the condition is beside it',
+)
 
 /** A part that is not read. */
 export interface Unread {
@@ -238,9 +270,6 @@ function textsIn(value: JsonValue): string[] {
   return text === '' ? [] : [text]
 }
 
-/** Steps from a structure to a part. */
-export type PartSteps = (at: string | number) => readonly Step[]
-
 /**
  * Gives the check of a part; undefined where none is needed.
  * @param read reads of the part
@@ -253,5 +282,3 @@ export type CheckOf = (
   own: Reading,
   all: Reading,
 ) => FieldCheck | undefined
-
-export const unlessRead: CheckOf = (part, read) => (read === undefined ? partCheck(part) : undefined)

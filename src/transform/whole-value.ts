@@ -6,8 +6,7 @@
 import type { JsonValue } from '../model/row.ts'
 import type { CompileContext } from './compile-context.ts'
 import { membersOf } from './json-values.ts'
-import { type Kind, structuresOn } from './member-structures.ts'
-import { segmentIn } from './obx-structure.ts'
+import { type Kind, segmentIn, structuresOn } from './member-structures.ts'
 import { anchorAt, type Structure, type Unread } from './reading.ts'
 import { follow, type Scope, SEVERAL } from './scope.ts'
 

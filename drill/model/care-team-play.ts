@@ -1,5 +1,5 @@
 /**
- * Plays a history of one account's care team through the chunks and ends of runs (`care-teams.ts`, `care-team-owed.ts`, `care-team-missing.ts`), against
+ * Plays a history of one account's care team through the chunks and ends of runs (`care-teams.ts`, `care-team-owed.ts`), against
  * a small gateway and a small ledger. Laws:
  *
  * 1. The gateway never gets an entry that it has from here.
@@ -12,8 +12,7 @@
  */
 import { GatewayError } from '../../src/gateway/gateway-error.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
-import { type Listing, listingOf, noteMissing } from '../../src/load/care-team-missing.ts'
-import { settleOwed } from '../../src/load/care-team-owed.ts'
+import { type Listing, listingOf, noteMissing, settleOwed } from '../../src/load/care-team-owed.ts'
 import { isMissing } from '../../src/load/care-team-slot.ts'
 import { type CareTeamContext, createOwedBook } from '../../src/load/care-team-work.ts'
 import { type CareTeamsOfChunk, careTeamsOf, careTeamsToClaim } from '../../src/load/care-teams.ts'

@@ -27,8 +27,8 @@ import { causeOf } from './outage.ts'
 import { nothingEarlier, recallChunk } from './recall.ts'
 import { ofCredentials } from './retry-policy.ts'
 import type { Sending } from './sending.ts'
+import type { Memory, Uncertain } from './slots.ts'
 import { ChunkSlots, type LearnedSlots, type Speaks } from './slots.ts'
-import type { Memory, Uncertain } from './usual-rows.ts'
 
 export interface AssessmentContext extends Pick<Delivery, 'ledger' | 'identity' | 'now'> {
   readonly gateway: Gateway

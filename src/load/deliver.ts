@@ -13,7 +13,6 @@ import { allDone } from '../model/errors.ts'
 import type { AccountIds, AccountSign, EntryOutcome, Matched, Verdict } from '../model/outcome.ts'
 import type { RecordKind } from '../model/record.ts'
 import { batchBytes, writeBatch } from './batch-text.ts'
-import { watchBatch } from './batch-watch.ts'
 import { cutBatches, fits, taken, tooLarge } from './batches.ts'
 import {
   type BatchToDeliver,
@@ -24,6 +23,7 @@ import {
   type StaleAccounts,
   settle,
   spokenFor,
+  watchBatch,
 } from './delivery.ts'
 import {
   leftByStale,

@@ -5,6 +5,7 @@
 
 import type { CreateAnswer } from '../gateway/answer.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import { type AnswerClass, GatewayError } from '../gateway/gateway-error.ts'
 import type { ChunkKey, RunLedger } from '../ledger/ledger.ts'
 import { packEntries } from '../ledger/packed-records.ts'
 import type { Entry } from '../model/entry.ts'
@@ -21,7 +22,6 @@ import type {
   Verdict,
 } from '../model/outcome.ts'
 import type { AccountKey, RecordKind } from '../model/record.ts'
-import type { BatchWatch } from './batch-watch.ts'
 import type { BodyBuffers, SizeLimits } from './batches.ts'
 import { heldBy, toException } from './gateway-words.ts'
 import type { Sending } from './sending.ts'
@@ -214,4 +214,47 @@ export interface Reconciler {
   ): Promise<Map<Entry, Verdict | InItsPlace | StoredAs>>
   /** All records in the profile, of every kind; undefined where the profile is unreadable. */
   profile(account: AccountKey): Promise<readonly ShownRecord[] | undefined>
+}
+
+interface AnswerFacts {
+  readonly class: AnswerClass
+  /** Undefined without a status line. */
+  readonly status: number | undefined
+  readonly requestId: string
+}
+
+/** Codes and counts; no health data. */
+export interface BatchAnswer extends AnswerFacts {
+  readonly batchId: string
+  readonly kind: RecordKind
+  readonly records: number
+  readonly bytes: number
+  /** Number of the attempt, from 1. */
+  readonly attempt: number
+  readonly durationMs: number
+}
+
+interface BatchWatch {
+  readonly now: () => number
+  readonly onBatch?: ((answer: BatchAnswer) => void) | undefined
+}
+
+/** @throws what `call` throws */
+export async function watchBatch<Answer extends AnswerFacts>(
+  { now, onBatch }: BatchWatch,
+  sent: Omit<BatchAnswer, keyof AnswerFacts | 'durationMs'>,
+  call: () => Promise<Answer>,
+): Promise<Answer> {
+  if (onBatch === undefined) return call()
+  const startedAt = now()
+  const tell = ({ class: kind, status, requestId }: AnswerFacts): void =>
+    onBatch({ ...sent, class: kind, status, requestId, durationMs: Math.max(0, now() - startedAt) })
+  try {
+    const answer = await call()
+    tell(answer)
+    return answer
+  } catch (error) {
+    if (error instanceof GatewayError) tell(error)
+    throw error
+  }
 }

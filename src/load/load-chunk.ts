@@ -11,7 +11,7 @@ import type { AccountKey } from '../model/record.ts'
 import { type AccountsContext, loadRoster, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
 import { type AssessmentContext, loadAssessments } from './assessment.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
-import { type Listing, listingOf } from './care-team-missing.ts'
+import { type Listing, listingOf } from './care-team-owed.ts'
 import type { CareTeamContext, FollowUpFailure } from './care-team-work.ts'
 import {
   type CareTeamStatements,
@@ -19,7 +19,7 @@ import {
   careTeamsOf,
   careTeamsToClaim,
 } from './care-teams.ts'
-import { ChunkDecisions, waitsForOlder } from './chunk-decisions.ts'
+import { ChunkDecisions, type TakenBack, takenBackOf, waitsForOlder } from './chunk-decisions.ts'
 import type { Claims } from './claims.ts'
 import { deliver, planned, settleUnanswered } from './deliver.ts'
 import type { Delivery, StaleAccounts } from './delivery.ts'
@@ -30,7 +30,6 @@ import { nothingEarlier, recallChunk } from './recall.ts'
 import { ChunkSlots, type LearnedSlots, type Speaks } from './slots.ts'
 import { renewRowKeys } from './stale-accounts.ts'
 import { seriesThatWait, waitForLate } from './waiting-series.ts'
-import { type TakenBack, takenBackOf } from './withdrawn.ts'
 
 export interface LoadContext extends Delivery {
   readonly firstContact: FirstContact

@@ -7,9 +7,15 @@ import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
 import type { Tallies } from '../ledger/ledger.ts'
 import { allDone, WaybillError } from '../model/errors.ts'
 import type { Dispatcher, Lane } from './dispatcher.ts'
-import { countOthers } from './others.ts'
 import { type Cause, causeOf, type OutageOptions, watchOutage } from './outage.ts'
-import { decide, type FailedRequest, isLate, type LostBatch, type Purpose } from './retry-policy.ts'
+import {
+  countOthers,
+  decide,
+  type FailedRequest,
+  isLate,
+  type LostBatch,
+  type Purpose,
+} from './retry-policy.ts'
 
 type OutageWatch = ReturnType<typeof watchOutage>
 

@@ -6,10 +6,9 @@ import { type Fault, fault, type RecordKind } from '../model/record.ts'
 import type { JsonValue } from '../model/row.ts'
 import type { CompileContext } from './compile-context.ts'
 import { elements, membersOf } from './json-values.ts'
-import { ENTRY } from './member-structures.ts'
-import { type Anchor, anchorAt, readAt, readingOf } from './reading.ts'
 import { readReference } from './references.ts'
 import { follow, type Scope, SEVERAL } from './scope.ts'
+import { type Anchor, anchorAt, ENTRY, readAt, readingOf } from './whole-value.ts'
 
 export interface CompiledEntry {
   /** Fault of the entry: about another person, or `DELETED`. @param reference the row's person, as sent */

@@ -21,9 +21,11 @@ import {
 } from './compile-context.ts'
 import type { CompiledDate, ObservedAt } from './compile-date.ts'
 import { compileField } from './compile-field.ts'
-import type { FieldDefinition } from './field-definition.ts'
-import type { LongBiometricDefinition, WideBiometricDefinition } from './mapping-definition.ts'
-import { VALUE } from './member-structures.ts'
+import type {
+  FieldDefinition,
+  LongBiometricDefinition,
+  WideBiometricDefinition,
+} from './mapping-definition.ts'
 import {
   compareNumbers,
   compileNumber,
@@ -33,8 +35,6 @@ import {
   type NumberReader,
   parseReferenceRange,
 } from './numbers.ts'
-import type { Unread } from './reading.ts'
-import { OF_VALUE } from './reading.ts'
 import {
   type CompiledRule,
   compileApplies,
@@ -50,7 +50,8 @@ import {
 } from './rule.ts'
 import { branchOf, type Scope } from './scope.ts'
 import type { Conversion } from './units.ts'
-import { compileWhole } from './whole-value.ts'
+import type { Unread } from './whole-value.ts'
+import { compileWhole, OF_VALUE } from './whole-value.ts'
 
 /** Parts in which wide and long rules differ. */
 interface Form {
@@ -176,7 +177,7 @@ export function compileBiometric(
   const { condition, date, otherwise } = parts.applies
   const { subject, value, unit, status, optional, entries } = form
   const reads = [...site.rowReads, ...read]
-  const wholeOf = compileWhole(context, VALUE, form.valueReads, reads, [row.ignore, definition.ignore])
+  const wholeOf = compileWhole(context, 'value', form.valueReads, reads, [row.ignore, definition.ignore])
   const branch = branchOf(subject, condition, value, unit, range, date, status)
   const readValue = compileValue(definition, row, context.exponents)
   const measured = { value, unit, range, date, readNumber }

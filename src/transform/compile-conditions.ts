@@ -12,7 +12,6 @@ import {
   isOptional,
   type MedicationDefinition,
 } from './mapping-definition.ts'
-import { CONDITION } from './member-structures.ts'
 import {
   type CompiledRule,
   compileApplies,
@@ -46,7 +45,7 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
   const hasDetails = details.length > 0
   const withdrawn = definition.withdrawn && compileWhen(context, definition.withdrawn, [...path, 'withdrawn'])
   const value = context.reads.slice(begun).map((one) => one.name)
-  const wholeOf = compileWhole(context, CONDITION, value, site.rowReads, [row.ignore, definition.ignore])
+  const wholeOf = compileWhole(context, 'condition', value, site.rowReads, [row.ignore, definition.ignore])
   const branch = branchOf(subject, condition, date, status, withdrawn, ...details)
   const framesOf = (hasStatus: boolean) =>
     new Map(

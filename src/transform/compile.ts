@@ -38,10 +38,9 @@ import {
 import type { ObservedAt } from './compile-date.ts'
 import { compileMedicalRequest } from './compile-medical-records.ts'
 import { type CompiledRow, compileRow } from './compile-row.ts'
-import type { DateDefinition, WhenDefinition } from './field-definition.ts'
 import { compileJoins } from './joins.ts'
+import type { DateDefinition, WhenDefinition } from './mapping-definition.ts'
 import { isRoster, type MappingDefinition } from './mapping-definition.ts'
-import { ENTRY } from './member-structures.ts'
 import {
   type CompiledRule,
   type LeftOut,
@@ -64,6 +63,7 @@ import {
   type Scope,
 } from './scope.ts'
 import { type CompiledSource, compileSource } from './source.ts'
+import { ENTRY } from './whole-value.ts'
 
 /** Maps one row. Never throws, whatever the row contains. */
 export interface RowMapper {

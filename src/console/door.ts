@@ -370,8 +370,8 @@ export const isLive = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
 export const wantsJson = (request: FastifyRequest): boolean => queryOf(request).has('json')
 
 /** Time without a request of a person after which a session ends, and the longest session, in milliseconds. */
-export const IDLE_MS = 30 * 60_000
-export const LENGTH_MS = 12 * 3_600_000
+const IDLE_MS = 30 * 60_000
+const LENGTH_MS = 12 * 3_600_000
 
 /** Random bytes of a secret: 128 bits. */
 const SECRET_BYTES = 16

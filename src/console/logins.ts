@@ -45,7 +45,7 @@ export const proxyLogin =
   }
 
 /** Time for a login at the issuer, in milliseconds, and logins that may be open at once. */
-export const LOGIN_MS = 10 * 60_000
+const LOGIN_MS = 10 * 60_000
 const MOST_OPEN = 1_000
 const LOGIN_COOKIE = 'waybill-login'
 const VERIFIER_BYTES = 32

@@ -143,7 +143,7 @@ export const ExportDefinition = z.strictObject({
     description: 'Expected arrivals: time, number and size of exports.',
   }),
 })
-export type ExportDefinition = z.infer<typeof ExportDefinition>
+type ExportDefinition = z.infer<typeof ExportDefinition>
 
 export interface JobSource extends ArrivalRules {
   /** Place as shown to people. */

@@ -102,7 +102,7 @@ export const CatalogExtension = z.strictObject({
   biometrics: z.record(CatalogKey, BiometricEntry.partial()).optional(),
   conditions: z.record(CatalogKey, ConditionKeys.partial()).optional(),
 })
-export type CatalogExtension = z.infer<typeof CatalogExtension>
+type CatalogExtension = z.infer<typeof CatalogExtension>
 
 export interface Catalog {
   readonly biometrics: ReadonlyMap<string, BiometricEntry>

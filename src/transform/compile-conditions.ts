@@ -6,12 +6,7 @@ import { type ConditionEntry, codingsOfCondition } from './catalog.ts'
 import { CODE_SYSTEM_OID } from './codes.ts'
 import { compileCoded } from './compile-code.ts'
 import { compileField, compileWhen } from './compile-field.ts'
-import {
-  type ConditionDefinition,
-  type FamilyDefinition,
-  isOptional,
-  type MedicationDefinition,
-} from './mapping-definition.ts'
+import { type ConditionDefinition, isOptional } from './mapping-definition.ts'
 import {
   type CompiledRule,
   compileApplies,
@@ -116,7 +111,7 @@ const MEDICATION_SYSTEMS = {
 /** Section "Code object": an item of `medication[]`. */
 function compileMedication(
   { context, path }: RuleSite,
-  definitions: readonly MedicationDefinition[],
+  definitions: NonNullable<ConditionDefinition['medication']>,
 ): Detail {
   const drugs = definitions.map(({ code, system, name, when }, at) => {
     const own = [...path, 'medication', at]
@@ -146,7 +141,10 @@ function compileMedication(
 }
 
 /** Section "Condition record, as sent": `family` has `history` and `member`. */
-function compileFamily({ context, path }: RuleSite, { history, member = [] }: FamilyDefinition): Detail {
+function compileFamily(
+  { context, path }: RuleSite,
+  { history, member = [] }: NonNullable<ConditionDefinition['family']>,
+): Detail {
   const own = [...path, 'family']
   const at = [...own, 'history']
   const historyField =

@@ -7,9 +7,11 @@ import type { KeyPath } from '../system/yaml-file.ts'
 import type { CompiledField, FieldText } from './compile-context.ts'
 import { compileField, compileWhen } from './compile-field.ts'
 import { compileBirthDate, compileDay, type DayForms, dayText } from './dates.ts'
-import type { FieldDefinition, FieldObject, MedicalRecordsDefinition } from './mapping-definition.ts'
+import type { FieldDefinition, FieldObject, MappingDefinition } from './mapping-definition.ts'
 import { type CompiledRule, type RuleSite, recordRule, rejected } from './rule.ts'
 import { branchOf, type Scope } from './scope.ts'
+
+type MedicalRecordsDefinition = NonNullable<MappingDefinition['medicalRecords']>[string]
 
 /** Value of a member of a request; null clears an earlier value (interface, "States and transitions"). */
 type Value = string | boolean | readonly string[] | null

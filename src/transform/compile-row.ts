@@ -14,9 +14,11 @@ import { type CompileContext, type CompiledField, issueOf } from './compile-cont
 import { type CompiledDate, compileDate, compileIssued, type Issued } from './compile-date.ts'
 import { type CompiledCondition, compileField, compileWhen } from './compile-field.ts'
 import { compileBirthDate, dayText } from './dates.ts'
-import type { FieldDefinition, RegisterDefinition, RowBlock } from './mapping-definition.ts'
+import type { FieldDefinition, RowBlock } from './mapping-definition.ts'
 import { readReference, type Undone, undone } from './references.ts'
 import type { Scope } from './scope.ts'
+
+type RegisterDefinition = NonNullable<RowBlock['account']['register']>
 
 type RowIdentity =
   | { readonly ok: true; readonly key: string; readonly account: SentAccount }

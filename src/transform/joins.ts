@@ -13,7 +13,7 @@ import {
 } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import { elements } from './json-values.ts'
-import type { JoinDefinition } from './mapping-definition.ts'
+import type { MappingDefinition } from './mapping-definition.ts'
 import {
   anyNames,
   compileSteps,
@@ -24,6 +24,8 @@ import {
   rootScope,
   type Scope,
 } from './scope.ts'
+
+type JoinDefinition = NonNullable<MappingDefinition['joins']>[string]
 
 /** Limit of a table in memory, or of the rows kept of an export. */
 export const LARGEST_JOIN = { rows: 200_000, characters: 64 * 1024 * 1024 } as const

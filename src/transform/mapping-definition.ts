@@ -111,9 +111,7 @@ function checkSource(field: FieldObject, context: z.RefinementCtx): void {
 }
 
 /** A field that must be written as an object, where a bare word would be literal. */
-export const FieldObject = z
-  .strictObject({ ...fieldKeys, constant: Text.optional() })
-  .superRefine(checkSource)
+const FieldObject = z.strictObject({ ...fieldKeys, constant: Text.optional() }).superRefine(checkSource)
 
 /**
  * A field where a bare word is literal and a column stands in an object. Elsewhere a bare word is a column or path
@@ -162,10 +160,7 @@ const DateFrom = z
       refuse('partial', 'belongs to HL7 and ISO: other forms have the whole day')
   })
 
-export const DateDefinition = z.union([
-  DateFrom,
-  z.strictObject({ constant: z.iso.datetime({ offset: true }) }),
-])
+const DateDefinition = z.union([DateFrom, z.strictObject({ constant: z.iso.datetime({ offset: true }) })])
 export type DateDefinition = z.infer<typeof DateDefinition>
 
 const CENTURY_BOUNDS = 'must be a year from 1900 to 2000'
@@ -403,7 +398,6 @@ const Medication = z.strictObject({
   name: described('The name.', FieldDefinition),
   when: WhenDefinition.optional(),
 })
-export type MedicationDefinition = z.infer<typeof Medication>
 
 const Family = z
   .strictObject({
@@ -414,7 +408,6 @@ const Family = z
     ),
   })
   .refine(({ history, member }) => (history ?? member) !== undefined, 'is empty: give history or member')
-export type FamilyDefinition = z.infer<typeof Family>
 
 /** Keys of a condition beside its code. */
 const conditionKeys = {
@@ -480,7 +473,7 @@ const PROVIDER_FIELDS = [
   ...(['city', 'state', 'zip', 'phone', 'fax', 'contact'] as const),
 ] as const
 
-export const MedicalRecordsDefinition = z.strictObject({
+const MedicalRecordsDefinition = z.strictObject({
   when: WhenDefinition.optional(),
   reference: FieldDefinition.meta({
     description: 'The reference number: decides between a new request and a change.',
@@ -531,7 +524,6 @@ export const MedicalRecordsDefinition = z.strictObject({
   ),
   withdrawn: described('Requests to withdraw.', WhenDefinition),
 })
-export type MedicalRecordsDefinition = z.infer<typeof MedicalRecordsDefinition>
 
 /**
  * Answer in the section `assessment` (docs/assessment.md): a field; a list of fields, each possibly empty; or a field for each fact
@@ -543,12 +535,11 @@ const Answers = z.union([
   FieldDefinition,
 ])
 
-export const AssessmentDefinition = z.strictObject({
+const AssessmentDefinition = z.strictObject({
   answers: z.record(z.string().min(1), Answers).meta({
     description: 'By the id of the question: the field with the chosen option, by id, value or text.',
   }),
 })
-export type AssessmentDefinition = z.infer<typeof AssessmentDefinition>
 
 const word = (message: string) => z.string().regex(/^[a-z][A-Za-z0-9_]*$/, message)
 
@@ -595,7 +586,6 @@ const Register = z.strictObject({
   gender: FieldDefinition,
   postalCode: FieldDefinition,
 })
-export type RegisterDefinition = z.infer<typeof Register>
 
 const Source = z.strictObject({
   name: WordOrField,
@@ -671,7 +661,6 @@ const Join = z
     if ((join.export === undefined) !== (join.read === undefined))
       refuse('read', join.read === undefined ? 'is missing: the format of the export' : 'is for export')
   })
-export type JoinDefinition = z.infer<typeof Join>
 
 /** Suspicious findings about an export as read by a mapping (docs/judging.md). */
 const FitFinding = z.enum([

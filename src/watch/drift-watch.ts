@@ -820,7 +820,7 @@ function firstElsewhere(before: readonly string[], now: readonly string[]): stri
 }
 
 /** Difference between an export and earlier deliveries. Names of columns, rules, units and shares; no content of a cell. */
-export const DriftFinding = z.strictObject({
+const DriftFinding = z.strictObject({
   measure: z.enum([
     'columns',
     'rows',

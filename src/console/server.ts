@@ -50,7 +50,7 @@ import {
 
 export const DEFAULT_LISTEN: ListenAddress = { host: '127.0.0.1', port: 9470 }
 
-export interface ConsoleParts {
+interface ConsoleParts {
   readonly application: Application
   readonly listen: ListenPlace
   /** True to refuse all actions, and to write nothing. */

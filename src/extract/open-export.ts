@@ -40,8 +40,10 @@ import { openCsv, openText } from './open-csv.ts'
 import { openHl7v2 } from './open-hl7v2.ts'
 import { ndjsonFormat, openJson } from './open-json.ts'
 import { openXlsx } from './open-xlsx.ts'
-import type { Dialect, ReadDefinition, RecordsDefinition } from './read-definition.ts'
+import type { Dialect, ReadDefinition } from './read-definition.ts'
 import { refuseKind } from './xlsx-package.ts'
+
+type RecordsDefinition = Extract<ReadDefinition, { format: 'records' }>
 
 export interface OpenExport extends OpenFormat {
   /** Share of the file, from 0 to 1, before an offset; of a compressed file an estimate. */

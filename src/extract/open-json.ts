@@ -35,7 +35,9 @@ import {
   rowIn,
 } from './json-path.ts'
 import { openText, type TextSource } from './open-csv.ts'
-import type { JsonDefinition } from './read-definition.ts'
+import type { ReadDefinition } from './read-definition.ts'
+
+type JsonDefinition = Extract<ReadDefinition, { format: 'json' }>
 
 /** Paths from the document to members outside of the list, by their names in rows. */
 type ContextPaths = Readonly<Record<string, readonly string[]>>

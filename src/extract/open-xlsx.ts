@@ -9,10 +9,12 @@ import type { CsvRow, Origin, Row, RowFault } from '../model/row.ts'
 import { type Compression, DEFAULT_LIMITS, detectCompression, exportError } from './content.ts'
 import { EXCERPT_BYTES, type OpenFormat } from './framing.ts'
 import { readHeader } from './open-csv.ts'
-import type { XlsxDefinition } from './read-definition.ts'
+import type { ReadDefinition } from './read-definition.ts'
 import { findOtherHeader, REST_UNDER_OTHER_HEADER } from './second-header.ts'
 import { refuseKind, usingPackage, type WorkbookPackage } from './xlsx-package.ts'
 import { type Attributes, readingXml, readXml } from './xlsx-xml.ts'
+
+type XlsxDefinition = Extract<ReadDefinition, { format: 'xlsx' }>
 
 /** A workbook while its package is open. */
 interface Book {

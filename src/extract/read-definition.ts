@@ -147,8 +147,6 @@ const xlsxDefinition = z
   })
   .refine(({ columns }) => isUnique(columns), { path: ['columns'], error: REPEATED })
 
-export type XlsxDefinition = z.infer<typeof xlsxDefinition>
-
 const isMark = (code: number): boolean => code > 0 && code < 0x80 && code !== 0x0a && code !== 0x0d
 
 export interface Dialect {
@@ -195,8 +193,6 @@ const jsonDefinition = z
     error: 'needs rows that are elements of a list, named by `records`',
   })
 
-export type JsonDefinition = z.infer<typeof jsonDefinition>
-
 const ndjsonDefinition = z.strictObject({ format: z.literal('ndjson') })
 
 const hl7v2Definition = z.strictObject({
@@ -207,8 +203,6 @@ const hl7v2Definition = z.strictObject({
       'patients: each PATIENT_RESULT of a message is a row, with the rest of the message around it.',
   }),
 })
-
-export type Hl7v2Definition = z.infer<typeof hl7v2Definition>
 
 const recordType = z.string().regex(/^[A-Za-z0-9_]{1,20}$/, 'is a word of letters and digits')
 const recordColumns = z.array(z.string().trim().min(1)).min(1)
@@ -287,8 +281,6 @@ const recordsDefinition = z
       }
     }
   })
-
-export type RecordsDefinition = z.infer<typeof recordsDefinition>
 
 export const readDefinition = z.discriminatedUnion('format', [
   csvDefinition,

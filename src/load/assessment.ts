@@ -27,10 +27,10 @@ import { causeOf } from './outage.ts'
 import { nothingEarlier, recallChunk } from './recall.ts'
 import { ofCredentials } from './retry-policy.ts'
 import type { Sending } from './sending.ts'
-import type { Memory, Uncertain } from './slots.ts'
+import type { Uncertain } from './slots.ts'
 import { ChunkSlots, type LearnedSlots, type Speaks } from './slots.ts'
 
-export interface AssessmentContext extends Pick<Delivery, 'ledger' | 'identity' | 'now'> {
+interface AssessmentContext extends Pick<Delivery, 'ledger' | 'identity' | 'now'> {
   readonly gateway: Gateway
   readonly sending: Sending
   readonly accounts: AccountsContext
@@ -119,7 +119,7 @@ export async function loadAssessments(
 }
 
 /** Empty: the gateway itself keeps the progress of a test. */
-const NOTHING_HELD: Memory['held'] = new Map()
+const NOTHING_HELD = new Map<string, never>()
 const NOTHING_UNCERTAIN: Uncertain = {
   suspicion: { copy: 0, until: undefined },
 }

@@ -37,7 +37,7 @@ type EntryStep =
   | { readonly step: 'look'; readonly waitMs: number }
   | { readonly step: 'create' }
 
-export type EntrySteps = ReadonlyMap<Entry, EntryStep>
+type EntrySteps = ReadonlyMap<Entry, EntryStep>
 
 /** Most further reads of a list that does not show a stored entry. */
 const LOOKS = 2

@@ -22,7 +22,7 @@ import type {
   Verdict,
 } from '../model/outcome.ts'
 import type { AccountKey, RecordKind } from '../model/record.ts'
-import type { BodyBuffers, SizeLimits } from './batches.ts'
+import type { createBodyBuffers, SizeLimits } from './batches.ts'
 import { heldBy, toException } from './gateway-words.ts'
 import type { Sending } from './sending.ts'
 
@@ -32,7 +32,7 @@ export interface Delivery extends BatchWatch {
   readonly sending: Sending
   readonly reconciler: Reconciler
   readonly identity: Identity
-  readonly buffers: BodyBuffers
+  readonly buffers: ReturnType<typeof createBodyBuffers>
   /** Account ids known only from answers of this run, by reference. */
   readonly learnedIds: Map<string, string>
   /** Learned size limits of a batch at the gateway. */

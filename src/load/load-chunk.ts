@@ -9,7 +9,7 @@ import { allDone } from '../model/errors.ts'
 import { type EntryOutcome, Outcomes } from '../model/outcome.ts'
 import type { AccountKey } from '../model/record.ts'
 import { type AccountsContext, loadRoster, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
-import { type AssessmentContext, loadAssessments } from './assessment.ts'
+import { loadAssessments } from './assessment.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
 import { type Listing, listingOf } from './care-team-owed.ts'
 import type { CareTeamContext, FollowUpFailure } from './care-team-work.ts'
@@ -23,22 +23,21 @@ import { ChunkDecisions, type TakenBack, takenBackOf, waitsForOlder } from './ch
 import type { Claims } from './claims.ts'
 import { deliver, planned, settleUnanswered } from './deliver.ts'
 import type { Delivery, StaleAccounts } from './delivery.ts'
-import type { FirstContact } from './first-contact.ts'
 import { leftByStale } from './gateway-words.ts'
-import { loadMedicalRecords, type MedicalRecordsContext } from './medical-records.ts'
+import { loadMedicalRecords } from './medical-records.ts'
 import { nothingEarlier, recallChunk } from './recall.ts'
 import { ChunkSlots, type LearnedSlots, type Speaks } from './slots.ts'
 import { renewRowKeys } from './stale-accounts.ts'
 import { seriesThatWait, waitForLate } from './waiting-series.ts'
 
 export interface LoadContext extends Delivery {
-  readonly firstContact: FirstContact
+  readonly firstContact: (entries: readonly Entry[]) => Promise<void>
   readonly memory: Pick<Ledger, 'slots' | 'chunks' | 'careTeams' | 'exports' | 'left'>
   readonly accounts: AccountsContext
   readonly careTeams: CareTeamContext
   readonly claims: Claims
-  readonly medicalRecords: MedicalRecordsContext
-  readonly assessment: AssessmentContext
+  readonly medicalRecords: Parameters<typeof loadMedicalRecords>[0]
+  readonly assessment: Parameters<typeof loadAssessments>[0]
   readonly jobId: number
   readonly limits: BatchLimits
   /** True where the gateway is known to accept care teams of several accounts in one request. */

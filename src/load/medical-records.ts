@@ -32,7 +32,7 @@ export interface Authorizations {
   read(name: string): Promise<Uint8Array | undefined>
 }
 
-export interface MedicalRecordsContext {
+interface MedicalRecordsContext {
   readonly gateway: Pick<Gateway, 'medicalRecords'>
   /** Name of the gateway in the ledger: its address. */
   readonly gatewayName: string

@@ -414,7 +414,7 @@ function printOf(
 }
 
 /** Slots and doubts in the ledger, by row key. */
-export interface Memory {
+interface Memory {
   readonly delivered: ReadonlyMap<string, readonly KeptSlot[]>
   readonly held: ReadonlyMap<string, readonly HeldDoubt[]>
   /** Prints, where rows are recognised by prints. */

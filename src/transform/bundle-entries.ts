@@ -10,7 +10,7 @@ import { readReference } from './references.ts'
 import { follow, type Scope, SEVERAL } from './scope.ts'
 import { type Anchor, anchorAt, ENTRY, readAt, readingOf } from './whole-value.ts'
 
-export interface CompiledEntry {
+interface CompiledEntry {
   /** Fault of the entry: about another person, or `DELETED`. @param reference the row's person, as sent */
   readonly faultOf: (scope: Scope, reference: string) => Fault | undefined
   /** Kinds of the deleted resources that the Bundle does not show. */

@@ -168,7 +168,7 @@ const undated = (fault: Fault, field: string | undefined): ObservedAt => ({
 })
 
 /** Gives a record its time of issue, or returns the issue of an unreadable one. */
-export type Issued = (record: Entry, scope: Scope) => Issue | undefined
+type Issued = (record: Entry, scope: Scope) => Issue | undefined
 
 /**
  * Compiles `row.issuedAt`. Without it, a known structure gives the time: OBR-22, else MSH-7 (HL7 v2.5.1, 7.4.1.22 and 2.15.9.7);

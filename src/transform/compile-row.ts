@@ -11,7 +11,7 @@ import {
 import type { KeyPath } from '../system/yaml-file.ts'
 import { isExponent } from './codes.ts'
 import { type CompileContext, type CompiledField, issueOf } from './compile-context.ts'
-import { type CompiledDate, compileDate, compileIssued, type Issued } from './compile-date.ts'
+import { type CompiledDate, compileDate, compileIssued } from './compile-date.ts'
 import { type CompiledCondition, compileField, compileWhen } from './compile-field.ts'
 import { compileBirthDate, dayText } from './dates.ts'
 import type { FieldDefinition, RowBlock } from './mapping-definition.ts'
@@ -29,7 +29,7 @@ export interface CompiledRow extends CompiledPerson {
   readonly skip: CompiledCondition | undefined
   readonly identify: (scope: Scope) => RowIdentity
   readonly observedAt: CompiledDate
-  readonly issued: Issued | undefined
+  readonly issued: ReturnType<typeof compileIssued>
 }
 
 interface CompiledPerson {

@@ -72,7 +72,7 @@ export function compileInstant(
 }
 
 /** Forms of a calendar day; `century` as in `InstantOptions`. */
-export interface DayForms {
+interface DayForms {
   readonly format: readonly string[]
   readonly century?: number | undefined
 }

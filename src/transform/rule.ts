@@ -3,7 +3,7 @@
 import { type Entry, WithdrawnEntry } from '../model/entry.ts'
 import type { Fault, RecordFrame, RecordKind, RejectedRecord, RowFacts } from '../model/record.ts'
 import type { KeyPath } from '../system/yaml-file.ts'
-import type { CompiledEntry } from './bundle-entries.ts'
+import type { compileEntry } from './bundle-entries.ts'
 import { type CompileContext, issueOf } from './compile-context.ts'
 import { type CompiledDate, compileDate, type ObservedAt } from './compile-date.ts'
 import { type CompiledCondition, compileWhen } from './compile-field.ts'
@@ -49,7 +49,7 @@ export interface CompiledRule {
     ordinals: Map<string, number>,
   ) => RuleResult
   /** Entry of a Bundle that the rule reads. */
-  readonly entry?: CompiledEntry | undefined
+  readonly entry?: ReturnType<typeof compileEntry> | undefined
   /** Rejects a known measurement that no rule took because no rule reads the form of its value. */
   readonly unread?: (scope: Scope, ordinals: Map<string, number>) => RejectedRecord | undefined
 }

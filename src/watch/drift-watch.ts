@@ -20,7 +20,6 @@ import {
   type MeasuredProfile,
   median,
   OTHER,
-  type Profiler,
   ROWS_SAMPLED,
 } from './export-profile.ts'
 import type { Suspicion } from './judge-fit.ts'
@@ -180,14 +179,14 @@ function createWatch(
   const { job, accept, whole } = memory
   const isCsv = isTable(mapping.read.format)
   const comparison = new Comparison(memory, isCsv, earlier)
-  let profiler: Profiler | undefined
+  let profiler: ReturnType<typeof createProfiler> | undefined
   /** True if all rows were read ahead. */
   let complete = false
 
   const judge = (profile: ExportProfile, all: boolean): void =>
     comparison.judge(profile, all, profiler?.suspicions() ?? [])
   /** @param most rows to read. @param exportName undefined: only the columns matter */
-  const profilerOf = (opened: OpenExport, most: number, exportName: string | undefined): Promise<Profiler> =>
+  const profilerOf = (opened: OpenExport, most: number, exportName: string | undefined) =>
     profileRows(mapping, opened, most, { exportName, now: memory.now })
   const save = async (runLedger: WatchNotes, exportRow: number): Promise<void> => {
     if (profiler === undefined || !whole) return
@@ -256,7 +255,7 @@ async function profileRows(
   opened: OpenExport,
   most: number,
   { exportName, now }: { readonly exportName: string | undefined; readonly now: number },
-): Promise<Profiler> {
+): Promise<ReturnType<typeof createProfiler>> {
   const profiler = createProfiler(mapping, opened.columns)
   const mapper = exportName && mapping.compiled.bind(opened.columns, exportName, now)
   let left = most

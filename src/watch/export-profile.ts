@@ -82,7 +82,7 @@ export const ExportProfile = z.strictObject({
 })
 export type ExportProfile = z.infer<typeof ExportProfile>
 
-export interface Profiler {
+interface Profiler {
   /** Takes every row of the export, in order. @param outcome result of the mapping; undefined if only columns matter */
   add(row: Row, outcome: RowOutcome | undefined): void
   profile(): ExportProfile

@@ -222,7 +222,7 @@ class TeamWorld {
     const perhapsSent = new Set(job.open?.sent.keys())
     const uncertain = this.recall(job, entries, listing, outcomes)
     const said = {
-      entries: entries.filter((entry) => !listing.isUnlisted(entry)),
+      entries: entries.filter((entry) => !listing?.isUnlisted(entry)),
       listed: this.history.missing === 'delete' ? [ACCOUNT] : [],
       arrival,
       isReplaced: ({ rowKey, content }: Entry) =>
@@ -253,7 +253,7 @@ class TeamWorld {
   private recall(
     job: Job,
     entries: readonly Entry[],
-    listing: Listing,
+    listing: Listing | undefined,
     outcomes: Outcomes,
   ): ReadonlySet<Entry> {
     const uncertain = new Set<Entry>()
@@ -266,9 +266,9 @@ class TeamWorld {
       else if (sent === 'rejected') outcomes.note([rejected(entry)])
       else if (sent === 'unanswered') this.note(outcomes, this.lookFor(entry))
       else if (isStored) {
-        if (!listing.isListedAgain(entry)) outcomes.note([{ entry, outcome: 'unchanged' }])
+        if (!listing?.isListedAgain(entry)) outcomes.note([{ entry, outcome: 'unchanged' }])
       } else if (isOlder) outcomes.note([{ entry, outcome: 'unchanged' }])
-      else if (listing.isUnlisted(entry))
+      else if (listing?.isUnlisted(entry))
         outcomes.note([{ entry, outcome: 'unchanged', passedOver: 'care-team-outdated' }])
       else if (this.ledger.doubtsOf(job.id).has(content)) {
         if (this.isLooking) uncertain.add(entry)

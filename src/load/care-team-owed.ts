@@ -165,8 +165,6 @@ export interface Listing {
   isListedAgain(entry: Entry): boolean
 }
 
-const NOTHING_LISTED: Listing = { isUnlisted: () => false, isListedAgain: () => false }
-
 interface ListingContext {
   readonly memory: Pick<Ledger, 'careTeams'>
   readonly careTeams: CareTeamRules & {
@@ -182,11 +180,11 @@ export async function listingOf(
   { memory, careTeams, identity, jobId }: ListingContext,
   entries: readonly Entry[],
   { arrival, isBackfill }: Pick<Speaks, 'arrival' | 'isBackfill'>,
-): Promise<Listing> {
-  if (entries.length === 0) return NOTHING_LISTED
+): Promise<Listing | undefined> {
+  if (entries.length === 0) return undefined
   const hashes = new Map(entries.map(({ account }) => [account.reference, identity.account(account)]))
   const listings = await memory.careTeams.listed(jobId, [...hashes.values()])
-  if (listings.size === 0) return NOTHING_LISTED
+  if (listings.size === 0) return undefined
   const known = await careTeams.ledger.careTeams.ofAccounts(careTeams.gatewayName, [...listings.keys()])
   const of = (entry: Entry): { listing?: CareTeamListing; npi: string; had?: KnownCareTeam } => {
     const hash = hashes.get(entry.account.reference) ?? ''

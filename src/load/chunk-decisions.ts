@@ -53,14 +53,14 @@ export class ChunkDecisions {
   }
 
   /** Decides entries as far as possible without reading about their people. */
-  begin(entries: readonly Entry[], listing: Listing): void {
+  begin(entries: readonly Entry[], listing?: Listing): void {
     for (const entry of entries) {
       const step = this.stepOf(entry)
       const isNews = step === 'send' || step === 'ask'
       if (isNews || step === 'outdated') this.noteCorrected(entry)
-      if (isNews && listing.isUnlisted(entry))
+      if (isNews && listing?.isUnlisted(entry))
         this.outcomes.note([{ entry, outcome: 'unchanged', passedOver: 'care-team-outdated' }])
-      else if (step === 'unchanged' && listing.isListedAgain(entry)) this.listedAgain.add(entry)
+      else if (step === 'unchanged' && listing?.isListedAgain(entry)) this.listedAgain.add(entry)
       else this.end(entry, step)
     }
   }

@@ -4,13 +4,15 @@
  */
 import type { DeliveredRow, ExportOrder, HeldDoubt, KeptSlot, KeptWord, Suspicion } from '../ledger/ledger.ts'
 import { type Entry, FINAL, type MappedRow, WithdrawnEntry } from '../model/entry.ts'
-import { hasSameContent, type RowPrint } from '../model/ids.ts'
+import { type ContentWords, hasSameContent, type RowPrint } from '../model/ids.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
 import { DATE_ONLY_MS } from './accounts.ts'
 import { type Content, EMPTY, type Incoming, type Place, type Slot, WITHDRAWN } from './decide.ts'
 import { doubtOf, keptSlot, placeOf, slotOf } from './kept-slots.ts'
 import { isWorthWriting, learn, type SlotEvent, takeOver } from './learn.ts'
-import type { CellsHash } from './row-print.ts'
+
+/** Hash of a row's cells, under the mapping and the version of the program: rows that come again unchanged are recognised by it before they are mapped. */
+export type CellsHash = (cells: readonly string[]) => ContentWords
 
 /** Recency of an export. */
 export interface Speaks {

@@ -10,7 +10,7 @@
 import { NONE_ASIDE } from '../ledger/audit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { NAME_CHANGED } from '../load/accounts.ts'
-import type { CellsHash } from '../load/row-print.ts'
+import type { CellsHash } from '../load/slots.ts'
 import { addCounts, assertBalanced, type Counts } from '../model/balance.ts'
 import { filesExhausted, isExportProblem, WaybillError } from '../model/errors.ts'
 import type { RowMapper } from '../transform/compile.ts'

@@ -12,7 +12,6 @@ import { placed, SPEAKS } from './loading.ts'
 import { biometric, entriesOf, entryOf } from './made-up-entries.ts'
 
 const REASON = { stage: 'submit', code: 'refused', message: '', scrubbed: '' } as const
-const NOTHING_LISTED = { isUnlisted: () => false, isListedAgain: () => false }
 
 interface Night {
   readonly entries: readonly Entry[]
@@ -52,7 +51,7 @@ function createMemory(isCertain = true) {
         entries.length,
       )
       slots.hear(entries, [])
-      decisions.begin(entries, NOTHING_LISTED)
+      decisions.begin(entries)
       const twins = decisions.twins(entries)
       for (const entry of decisions.open(entries)) {
         if (twins.has(entry)) continue

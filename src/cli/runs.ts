@@ -6,7 +6,6 @@ import { traceExportRow, trace as traceRecord } from '../runs/actions.ts'
 import { reportOf } from '../runs/installation.ts'
 import {
   type ListedRuns,
-  type LogLine,
   listRuns,
   logOfRun,
   type RunQuestion,
@@ -156,9 +155,7 @@ function traceText(traced: Trace): string[] {
 
 const logs: Action<'logs'> = async (context, { run, json }) => {
   if (json === true) {
-    const lines: LogLine[] = []
-    for await (const line of logOfRun(context, run)) lines.push(line)
-    context.out(JSON.stringify({ lines }))
+    context.out(JSON.stringify({ lines: await Array.fromAsync(logOfRun(context, run)) }))
     return EXIT.ok
   }
   let found = false

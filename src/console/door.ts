@@ -389,7 +389,7 @@ export interface User {
 const isSameUser = (one: User, other: User): boolean =>
   one.name === other.name && ROLES.every((role) => one.roles.has(role) === other.roles.has(role))
 
-export interface Session {
+interface Session {
   readonly user: User
   /** Field of each form of the session. */
   readonly csrf: string

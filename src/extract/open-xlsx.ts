@@ -60,13 +60,12 @@ export async function openXlsx(
 /** Names of the sheets with content, visible ones first. @throws WaybillError as `openXlsx` */
 export async function filledSheets(path: string): Promise<readonly string[]> {
   const compression = await detectCompression(path, DEFAULT_LIMITS)
-  const sheets: SheetEntry[] = []
   const list = async function* (opened: WorkbookPackage) {
     const book = await openBook(path, opened)
     for (const one of book.sheets) if (await holdsRows(book, one)) yield one
   }
   await refuseKind(path, compression, 'xlsx')
-  for await (const one of usingPackage(path, compression, list)) sheets.push(one)
+  const sheets = await Array.fromAsync(usingPackage(path, compression, list))
   return sheets.sort((a, b) => Number(a.isHidden) - Number(b.isHidden)).map(({ name }) => name)
 }
 

@@ -16,12 +16,12 @@ import {
   createAnswerRoom,
   ENDED,
   ExchangeFailure,
+  exchangeOverGot,
+  exchangeOverHttp,
   type Timeouts,
   unpack,
   type WholeAnswer,
 } from './exchange.ts'
-import { exchangeOverGot } from './exchange-over-got.ts'
-import { exchangeOverHttp } from './exchange-over-http.ts'
 import {
   type AnswerClass,
   type Credential,

@@ -4,13 +4,7 @@ import { relative, resolve } from 'node:path'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { traceExportRow, trace as traceRecord } from '../runs/actions.ts'
 import { reportOf } from '../runs/installation.ts'
-import {
-  type ListedRuns,
-  listRuns,
-  logOfRun,
-  type RunQuestion,
-  showRun,
-} from '../runs/listed-runs.ts'
+import { type ListedRuns, listRuns, logOfRun, type RunQuestion, showRun } from '../runs/listed-runs.ts'
 import {
   type Trace,
   type TracedOrigin,

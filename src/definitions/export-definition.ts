@@ -13,9 +13,9 @@ import type { ExpectationKey } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { readCronLine } from '../schedule/fires.ts'
 import { zoneFault } from '../transform/zones.ts'
-import { BYTE_SIZE, DURATION, type Quantity } from './quantity.ts'
+import { BYTE_SIZE, DURATION } from './quantity.ts'
 
-const quantity = ({ form, demand, read }: Quantity, example: string) =>
+const quantity = ({ form, demand, read }: typeof DURATION, example: string) =>
   z
     .string()
     .regex(form, demand(example))

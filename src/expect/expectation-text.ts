@@ -12,7 +12,7 @@ import type { UnsentNotice } from '../notify/notice.ts'
 import type { SmallDelivery, SmallExport } from '../run/find-exports.ts'
 import { localTime } from '../schedule/fires.ts'
 import { counted, utcTime } from '../system/shown-text.ts'
-import type { ArrivedFile, Deadline, Judgement } from './judge.ts'
+import type { ArrivedFile, Deadline, judge } from './judge.ts'
 
 /** A source with an expectation. */
 export interface WatchedSource {
@@ -22,7 +22,7 @@ export interface WatchedSource {
   readonly key: ExpectationKey
 }
 
-export interface Assessment extends Omit<Judgement, 'state' | 'known'> {
+export interface Assessment extends Omit<ReturnType<typeof judge>, 'state' | 'known'> {
   readonly watched: WatchedSource
   readonly deadline: Deadline
   /** Milliseconds since the epoch. */

@@ -95,7 +95,7 @@ function parseHttpDate(text: string, nowMs: number): number {
 }
 
 /** Credential of a call: a key alone, or `token`, sent beside the key. */
-export type Credential = 'key' | 'requester-key' | 'token'
+type Credential = 'key' | 'requester-key' | 'token'
 
 export interface GatewayErrorDetails {
   readonly class: AnswerClass

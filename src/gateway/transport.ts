@@ -24,7 +24,6 @@ import {
 } from './exchange.ts'
 import {
   type AnswerClass,
-  type Credential,
   classifyStatus,
   classifyTransportFailure,
   codeOfErrorBody,
@@ -155,7 +154,7 @@ function createCallForms(options: TransportOptions) {
   const bearerOnConditionsBulk = options.bearerOnConditionsBulk ?? true
 
   /** Returns the credential of a call (section "Authentication"). */
-  const carriedBy = (call: Call): Credential | undefined => {
+  const carriedBy = (call: Call) => {
     const endpoint: Endpoint = ENDPOINTS[call.endpoint]
     const { bearer, path } = endpoint
     if (bearer === 'required' || (bearer === 'not-shown' && bearerOnConditionsBulk)) return 'token'

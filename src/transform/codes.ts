@@ -84,7 +84,7 @@ export function isSnomed(code: string): boolean {
 }
 
 /** Fault of a code, and the check that finds it; without a check the code cannot be sent under any mapping. */
-export interface CodeFault {
+interface CodeFault {
   readonly check?: Check
   readonly code: 'code-damaged' | 'check-digit-wrong' | 'npi-invalid'
   readonly message: string

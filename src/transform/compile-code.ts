@@ -4,7 +4,7 @@ import { OTHER_CODES } from '../model/balance.ts'
 import { type Fault, fault } from '../model/record.ts'
 import { didYouMean } from '../system/schema-problems.ts'
 import type { KeyPath } from '../system/yaml-file.ts'
-import { type CodeFault, codeFault } from './codes.ts'
+import { codeFault } from './codes.ts'
 import type { CompileContext } from './compile-context.ts'
 import { compileAlternatives } from './compile-field.ts'
 import type { CodeDefinition } from './mapping-definition.ts'
@@ -17,7 +17,7 @@ type CodeResult = string | Fault | LeftOut
 /** Result for a code. With a doubt, the mapping's setting for unknown codes decides. */
 interface Judged {
   readonly result: CodeResult
-  readonly doubt?: CodeFault | undefined
+  readonly doubt?: ReturnType<typeof codeFault>
 }
 
 const KEPT = 10_000

@@ -6,7 +6,7 @@ import { EXIT, reasonOf, WaybillError } from '../model/errors.ts'
 import type { Settings } from '../system/settings.ts'
 import { NO_PROGRESS } from '../telemetry/progress.ts'
 import type { Action } from './commands.ts'
-import { countCases } from './mapping-try.ts'
+import { countCases } from './mapping-check.ts'
 import { MAPPING_VIEWS } from './mapping-views.ts'
 import { createRunReporter } from './run-reporter.ts'
 

@@ -21,7 +21,7 @@ import {
 import { folded } from '../system/text-table.ts'
 import { print } from './command-form.ts'
 import type { Action } from './commands.ts'
-import { countCases } from './mapping-try.ts'
+import { countCases } from './mapping-check.ts'
 
 const init: Action<'init'> = async (context, { folder = '.', json }) => {
   print(context, json, await beginFolder(folder), (begun) => [

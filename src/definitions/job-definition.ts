@@ -91,7 +91,7 @@ const GatewayName = z.string().transform((written, context): string => {
 interface CollectionKeys {
   readonly exports: readonly unknown[]
   readonly mapping?: string | undefined
-  readonly people?: PeopleDefinition | undefined
+  readonly people?: z.infer<typeof PeopleDefinition> | undefined
   readonly collect?: CollectDefinition | undefined
   readonly to?: TargetDefinition | undefined
 }

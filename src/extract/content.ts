@@ -162,15 +162,6 @@ async function* readCompressed(
   yield* behind(path, counted(), from)
 }
 
-/**
- * Share of a file, from 0 to 1, before an offset of its content. For decompressed or transcoded content, an estimate from the latest
- * reading.
- */
-export function shareBefore(byteOffset: number, fileBytes: number, { reading }: Compression): number {
-  const made = reading.decoded ?? reading.content
-  return fileBytes === 0 || made === 0 ? 0 : Math.min(1, (byteOffset * reading.file) / made / fileBytes)
-}
-
 /** Drops the bytes before an offset. @throws WaybillError `export-changed` where the content ends before the offset */
 export async function* behind(
   path: string,

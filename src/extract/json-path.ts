@@ -80,8 +80,6 @@ export interface JsonPlace {
   readonly column: number
 }
 
-export const placeText = ({ line, column }: JsonPlace): string => `line ${line}, column ${column}`
-
 /** Place behind a text that starts at a place. */
 export function placeBehind(passed: Buffer, start: JsonPlace): JsonPlace {
   const lineEnd = passed.lastIndexOf(LF)

@@ -15,7 +15,6 @@ import {
   detectCompression,
   exportError,
   readContent,
-  shareBefore,
   textStart,
   unreadable,
   versionOf,
@@ -324,4 +323,13 @@ function statedFormat(form: RecordForm, count: NonNullable<RecordsDefinition['co
         return jsonRow(frame, null, (cells[count.cell - 1] ?? '').trim())
       }),
   }
+}
+
+/**
+ * Share of a file, from 0 to 1, before an offset of its content. For decompressed or transcoded content, an estimate from the latest
+ * reading.
+ */
+function shareBefore(byteOffset: number, fileBytes: number, { reading }: Compression): number {
+  const made = reading.decoded ?? reading.content
+  return fileBytes === 0 || made === 0 ? 0 : Math.min(1, (byteOffset * reading.file) / made / fileBytes)
 }

@@ -25,15 +25,7 @@ import {
   unreadableRow,
   utf8Check,
 } from './framing.ts'
-import {
-  type JsonPlace,
-  memberAt,
-  NO_ROW,
-  placeBehind,
-  placeText,
-  type RecordsPath,
-  rowIn,
-} from './json-path.ts'
+import { type JsonPlace, memberAt, NO_ROW, placeBehind, type RecordsPath, rowIn } from './json-path.ts'
 import { openText, type TextSource } from './open-csv.ts'
 import type { ReadDefinition } from './read-definition.ts'
 
@@ -1024,3 +1016,5 @@ function notUtf8(bytes: Buffer, start: JsonPlace): FrameFault {
   const place = placeText(placeBehind(validStart(bytes), start))
   return { fault: 'row-encoding-invalid', message: `not UTF-8 at ${place}; export the file as UTF-8` }
 }
+
+const placeText = ({ line, column }: JsonPlace): string => `line ${line}, column ${column}`

@@ -43,19 +43,6 @@ export function isStale(sign: AccountSign, before: string | null, renewed: Renew
   }
 }
 
-/** Words about an account, not about a field of an account; the interface documents none. */
-const NO_ACCOUNT = /\baccount( is)? not (found|registered)\b|\b(unknown|no such) account\b(?! \w)/i
-
-/**
- * Sign in an error.
- * @param words message of an error about one record
- * @param isNotFound true for code 404
- */
-export function signIn(words: string | undefined, isNotFound: boolean): AccountSign | undefined {
-  if (words !== undefined && NO_ACCOUNT.test(words)) return 'no-account'
-  return isNotFound ? 'not-found' : undefined
-}
-
 interface StaleContext extends Omit<AccountsContext, 'stale'> {
   /** Longest delay of a profile, in milliseconds. */
   readonly readLagMs: number

@@ -4,7 +4,7 @@
  *   discover ─▶ fingerprint ─▶ open ─▶ map ─▶ recognise ─▶ register ─▶ deliver ─▶ settle ─▶ balance
  *   └────────── extract ───────────┘  transform  └────────── load ──────────┘    └─ reconcile ─┘
  *
- * exports-of-run.ts finds, fetches and fingerprints exports; load/load-chunk.ts recognises, registers and delivers a chunk, load/deliver.ts a
+ * exports-of-run.ts finds, fetches and fingerprints exports; load/load-chunk.ts recognises, registers and delivers a chunk, load/delivery.ts a
  * batch; settlement.ts settles it.
  */
 import { NONE_ASIDE } from '../ledger/audit.ts'

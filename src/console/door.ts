@@ -386,7 +386,7 @@ export interface User {
   readonly roles: ReadonlySet<Role>
 }
 
-const isSameUser = (one: User, other: User): boolean =>
+export const isSameUser = (one: User, other: User): boolean =>
   one.name === other.name && ROLES.every((role) => one.roles.has(role) === other.roles.has(role))
 
 interface Session {

@@ -489,6 +489,7 @@ interface DeadlineTable {
 interface PeopleTables {
   account: AccountTable
   claim: ClaimTable
+  abandoned_claim: AbandonedClaimTable
   forgotten: ForgottenTable
   shared_reference: SharedReferenceTable
   care_team: CareTeamTable
@@ -520,13 +521,19 @@ interface SharedReferenceTable {
   reference: Uint8Array
 }
 
-/** Accounts that a job reads and is about to write. A claim is valid as long as the lease with this token. */
+/** Accounts that a job reads and is about to write. A claim is valid as long as the lease of the job. */
 interface ClaimTable {
   gateway: string
   /** Hashed reference of the person. */
   account: Uint8Array
   job_id: number
   token: number
+}
+
+/** Claims without a process: the run alone can find out about its requests. */
+interface AbandonedClaimTable extends Omit<ClaimTable, 'token'> {
+  run_id: string
+  at: number
 }
 
 /** People whose account was erased or is no longer valid: deliveries to the account count as not delivered. */

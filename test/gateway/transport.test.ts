@@ -201,6 +201,12 @@ describe.each(CLIENTS)('over %s', (_client, create) => {
       })
     })
 
+    it('keeps the wait that a busy gateway asks for', async () => {
+      const { url } = await endless(429, { 'retry-after': '7' })
+      const failure = await failureOf(create(client(url, { maxAnswerBytes: 1_000_000 }), BODY))
+      expect(failure).toMatchObject({ class: 'not-taken', status: 429, retryAfterMs: 7_000 })
+    })
+
     it('is measured after decompression', async () => {
       const body = gzipSync(' '.repeat(2_000_000))
       const server = await serve(() => ({ status: 201, headers: { 'content-encoding': 'gzip' }, body }))

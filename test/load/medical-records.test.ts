@@ -99,6 +99,26 @@ it.each([
   expect(told(await requester.ask(...entries))).toEqual([code, 'accepted', 'accepted'])
 })
 
+it.each([1, 2, 3])(
+  'a request that the answer does not name, %i of three, is rejected alone',
+  async (left) => {
+    const requester = await startRequester(({ method, path }) =>
+      method === 'PATCH' && path === REQUESTER
+        ? {
+            do: 'pass-then-edit',
+            edit: (envelope) => ({
+              ...envelope,
+              data: envelope.data.filter((one) => one['referenceNumber'] !== `r${left}`),
+            }),
+          }
+        : PASS,
+    )
+    const outcomes = await requester.ask(asks('r1'), asks('r2', { row: 2 }), asks('r3', { row: 3 }))
+    expect(told(outcomes)).toEqual([1, 2, 3].map((row) => (row === left ? 'not-echoed' : 'accepted')))
+    expect(await requester.stateOf(`r${left}`)).toBeUndefined()
+  },
+)
+
 describe('a document store that is not the gateway', () => {
   it.each([
     // Without a valid address it may answer anything: that says nothing of the credentials of the run.

@@ -17,7 +17,7 @@ import type { Migration } from 'kysely/migration'
 import pLimit from 'p-limit'
 import pg from 'pg'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
-import { SHAPE, SHOWN_PEOPLE } from '../sqlite/database.ts'
+import { ABANDONED_CLAIM, SHAPE, SHOWN_PEOPLE } from '../sqlite/database.ts'
 import type { Dialect } from '../sqlite/dialect.ts'
 import type { LedgerDatabase, Parameter, Statements, Writer } from '../sqlite/exclusive.ts'
 import type { LedgerTables } from '../tables.ts'
@@ -268,9 +268,9 @@ const POSTGRES_SHAPE: readonly string[] = [
 ]
 
 /** Tables with the columns of the file. */
-export const COPIED_TABLES: readonly string[] = SHAPE.filter((text) => !OF_SEGMENTS.test(text)).flatMap(
-  (text) => /^create table (\w+)/.exec(text)?.[1] ?? [],
-)
+export const COPIED_TABLES: readonly string[] = [...SHAPE, ABANDONED_CLAIM]
+  .filter((text) => !OF_SEGMENTS.test(text))
+  .flatMap((text) => /^create table (\w+)/.exec(text)?.[1] ?? [])
 
 export const POSTGRES_MIGRATIONS: Readonly<Record<string, Migration>> = {
   '2026-12-schedule': {
@@ -293,6 +293,11 @@ export const POSTGRES_MIGRATIONS: Readonly<Record<string, Migration>> = {
   '2026-12-workers-share': {
     async up(db: Kysely<unknown>) {
       await sql`create table shared_home (mark text not null)`.execute(db)
+    },
+  },
+  '2026-12-written-off-claims': {
+    async up(db: Kysely<unknown>) {
+      await sql.raw(translated(ABANDONED_CLAIM)).execute(db)
     },
   },
 }

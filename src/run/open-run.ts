@@ -8,7 +8,7 @@ import {
   originOf,
   type RunLedger,
 } from '../ledger/ledger.ts'
-import type { CellsHash } from '../load/row-print.ts'
+import type { CellsHash } from '../load/slots.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
 import { assertRoom } from '../system/own-files.ts'
 import { rangeOf } from './backfill-range.ts'

@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { WholeBody } from '../../src/gateway/exchange-over-got.ts'
+import { WholeBody } from '../../src/gateway/exchange.ts'
 import { closedPort } from '../closed-port.ts'
 import { CLIENTS, client, echoing, failureOf, json, serve, serveRaw, serveTcp } from './loopback.ts'
 

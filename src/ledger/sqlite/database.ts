@@ -261,12 +261,26 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
       for (const statement of SHOWN_PEOPLE) await sql.raw(statement).execute(db)
     },
   },
+  '2026-12-works-in-parts': {
+    async up(db: Kysely<unknown>) {
+      for (const statement of PARTS) await sql.raw(statement).execute(db)
+    },
+  },
 }
 
 /** People of what was left behind. */
 export const SHOWN_PEOPLE = [
   'alter table exception add column person blob',
   'create index exception_of_person on exception (person) where person is not null',
+]
+
+/** Parts of exports: each has a lease beside that of its job. A file has no parts. */
+export const PARTS = [
+  'alter table lease add column part integer not null default 0',
+  'create unique index lease_of_part on lease (job_id, part)',
+  `create table part (export_row integer not null, number integer not null, state text not null, fault text,
+    tallies text not null, receipts_length integer not null default 0, rows_read integer not null default 0,
+    rows_rejected integer not null default 0, rows_skipped integer not null default 0, primary key (export_row, number))`,
 ]
 
 export const SHAPE = [

@@ -1,0 +1,164 @@
+/**
+ * An export in parts, for the holder of the job: divides the export, has the parts read, by workers or one after another in this process, and does
+ * once what concerns the export as a whole.
+ */
+import type { OpenExport } from '../extract/open-export.ts'
+import type { PartOf, PartRecord } from '../ledger/ledger.ts'
+import { addCounts, type Counts, noCounts, readCounts } from '../model/balance.ts'
+import { isExportProblem, WaybillError } from '../model/errors.ts'
+import type { DriftWatch } from '../watch/drift-watch.ts'
+import { type ExportStep, exportFault } from './exports-of-run.ts'
+import type { OpenRun } from './open-run.ts'
+import { endsRun, faultOf, joinFiles } from './parts.ts'
+import type { RunPlan, World } from './plan.ts'
+
+/** Interval at which the parts are looked at. */
+const LOOK_MS = 250
+/** Interval at which the tickets of open parts are sent once more: a ticket that is there is not sent twice. */
+const SEND_AGAIN_MS = 10_000
+
+/** Number of parts to read an export in; 1 for an export that is read as one. An export begun by an earlier process keeps its number. */
+export async function numberOfParts(
+  plan: RunPlan,
+  run: OpenRun,
+  { record, mapping }: ExportStep,
+): Promise<number> {
+  const begun = await run.ledger.parts.ofExport(record.id)
+  if (begun.length > 0) return begun.length
+  const { parts } = plan.job.definition
+  const isWhole = plan.limit === Number.POSITIVE_INFINITY && record.reading === 'whole'
+  if (parts === 1 || plan.exports.from !== 'found' || !isWhole) return 1
+  if (mapping.definition.medicalRecords === undefined) return parts
+  // Two people may share the number of a request, which is sent once.
+  const notes = ['read as one part, as two people may share the number of a request for medical records']
+  run.events.emit({ type: 'exportNoted', name: record.name, notes })
+  return 1
+}
+
+interface Dividing {
+  readonly opened: OpenExport
+  readonly count: number
+  /** Sends a ticket; undefined: this process reads the parts. */
+  readonly send: ((part: PartOf) => Promise<void>) | undefined
+  /** Reads a part in this process. @returns the error that has ended the work */
+  readonly carry: (part: PartOf) => Promise<unknown>
+}
+
+interface Divided {
+  readonly counts: Counts
+  /** Undefined if there is nothing to compare. */
+  readonly watch: DriftWatch | undefined
+  /** Makes the parts one, and ends the export. @param error of a failed export */
+  join(error?: WaybillError): Promise<void>
+}
+
+/** Has all parts read. @throws the error that stops the run, or a problem of the export */
+export async function readDivided(
+  run: OpenRun,
+  step: ExportStep,
+  world: World,
+  dividing: Dividing,
+): Promise<Divided> {
+  const { runLedger, ledger } = run
+  const { record } = step
+  await runLedger.openParts(record.id, dividing.count)
+  const over = new AbortController()
+  const profiled = profileOf(step, dividing.opened, AbortSignal.any([run.signal, over.signal]))
+  try {
+    const parts = await (dividing.send === undefined
+      ? readHere(run, step, dividing)
+      : readByWorkers(run, step, world, dividing.count, dividing.send))
+    const chunks = await ledger.chunks.ofExport(record.id)
+    const { receipts } = run.settling
+    const join = () => joinFiles({ ...run, assertHeld: runLedger.assertHeld }, record, receipts)
+    const stopping = parts.find(endsRun)
+    if (stopping !== undefined) {
+      run.leftover.push(await join())
+      throw faultOf(stopping, parts.length)
+    }
+    const joinAndEnd = async (error?: WaybillError): Promise<void> => {
+      const removeFiles = await join()
+      const fault = error && exportFault(error)
+      await runLedger.joinParts(record.id, receipts.length, fault ? 'failed' : 'finished', fault)
+      await removeFiles()
+    }
+    const error = parts.map((one) => faultOf(one, parts.length)).find((one) => one !== undefined)
+    // An export with records in flight is not over.
+    if (isExportProblem(error) && chunks.every(({ state }) => state === 'settled')) await joinAndEnd(error)
+    if (error !== undefined) throw error
+    const counts = noCounts()
+    for (const chunk of chunks) addCounts(counts, readCounts(chunk.counts))
+    return { counts, watch: await profiled, join: joinAndEnd }
+  } finally {
+    over.abort()
+  }
+}
+
+/** Reads one part after another. A part that this process may not finish stops the run, once the other parts have settled what is in flight. */
+async function readHere(
+  { ledger }: OpenRun,
+  { record }: ExportStep,
+  { count, carry }: Dividing,
+): Promise<readonly PartRecord[]> {
+  const look = () => ledger.parts.ofExport(record.id)
+  let gaveWay: unknown
+  for (const { number, state } of await look()) {
+    if (state !== 'open') continue
+    const error = await carry({ exportRow: record.id, number, of: count })
+    const isOpen = (await look())[number]?.state === 'open'
+    if (isOpen && !(error instanceof WaybillError && error.code === 'gave-way')) throw error
+    if (isOpen) gaveWay = error
+  }
+  const parts = await look()
+  if (gaveWay !== undefined && !parts.some(endsRun)) throw gaveWay
+  return parts
+}
+
+/** Sends tickets, and waits until no worker has anything of the export under way. */
+async function readByWorkers(
+  run: OpenRun,
+  { record }: ExportStep,
+  { now, sleep, isDead, held }: World,
+  count: number,
+  send: NonNullable<Dividing['send']>,
+): Promise<readonly PartRecord[]> {
+  const { ledger, runLedger, signal } = run
+  const isWorkedOn = () => ledger.leases.hasParts(runLedger.lease.jobId, now(), isDead)
+  try {
+    for (let sentAt = Number.NEGATIVE_INFINITY; ; ) {
+      const parts = await ledger.parts.ofExport(record.id)
+      const open = parts.some(endsRun) ? [] : parts.filter(({ state }) => state === 'open')
+      if (parts.every(({ state }) => state === 'settled')) return parts
+      if (open.length === 0 && !(await isWorkedOn())) return parts
+      if (now() - sentAt >= SEND_AGAIN_MS) {
+        for (const { number } of open) await send({ exportRow: record.id, number, of: count })
+        sentAt = now()
+      }
+      await sleep(LOOK_MS, signal)
+    }
+  } catch (error) {
+    // The workers hear of the stop, too, and settle what is in flight.
+    while (held.stopped.aborted && !held.lost.aborted && (await isWorkedOn())) await sleep(LOOK_MS, held.lost)
+    throw error
+  }
+}
+
+/** Profiles the rows beside the parts, each of which sees only its own. Undefined if the export cannot be read: its parts report the problem. */
+async function profileOf(
+  { watch, record }: ExportStep,
+  opened: OpenExport,
+  signal: AbortSignal,
+): Promise<DriftWatch | undefined> {
+  const rows: OpenExport['rows'] = async function* (from) {
+    for await (const block of opened.rows(from)) {
+      signal.throwIfAborted()
+      yield block
+    }
+  }
+  try {
+    await watch?.catchUp({ ...opened, rows }, record.name, Number.POSITIVE_INFINITY)
+    return watch
+  } catch {
+    return undefined
+  }
+}

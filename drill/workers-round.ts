@@ -3,7 +3,7 @@
  * halted and asked to end, so is who asks, and the server of the database is (`database.ts`). Killed workers are replaced.
  */
 import { channel } from 'node:diagnostics_channel'
-import { rename, writeFile } from 'node:fs/promises'
+import { appendFile, rename, writeFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -41,13 +41,18 @@ function planNumber(seed: number, round: number): number {
   return number
 }
 
-export function workersAct(seed: number, round: number, workers: number): Act {
+/** @param parts in which the workers read each export */
+export function workersAct(seed: number, round: number, workers: number, parts: number): Act {
   const number = planNumber(seed, round)
   const act = nightlyAct(seed, number)
   const plan = planRound(seed, number)
   return {
     ...act,
     theme: 'workers',
+    async prepare(folder) {
+      await act.prepare(folder)
+      await appendFile(join(folder, 'jobs/drill.yaml'), `parts: ${parts}\n`)
+    },
     async play(scene) {
       const ceiling = watchCeiling(Number(new URL(scene.stage.gateway.url).port))
       const random = new Random(seed, DRILL_STREAM.plan, 1_000_000 + round)

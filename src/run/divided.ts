@@ -11,6 +11,7 @@ import { type ExportStep, exportFault } from './exports-of-run.ts'
 import type { OpenRun } from './open-run.ts'
 import { endsRun, faultOf, joinFiles } from './parts.ts'
 import type { RunPlan, World } from './plan.ts'
+import { resumptionOf } from './resume.ts'
 
 /** Interval at which the parts are looked at. */
 const LOOK_MS = 250
@@ -122,12 +123,21 @@ async function readByWorkers(
   count: number,
   send: NonNullable<Dividing['send']>,
 ): Promise<readonly PartRecord[]> {
-  const { ledger, runLedger, signal } = run
+  const { ledger, runLedger, signal, events } = run
+  /** Parts with a chunk in flight, which is settled though the run is over. */
+  const inFlight = async (): Promise<(number: number) => boolean> => {
+    const chunks = await ledger.chunks.ofExport(record.id)
+    return (number) => resumptionOf(chunks, { number, of: count }).open.size > 0
+  }
   const isWorkedOn = () => ledger.leases.hasParts(runLedger.lease.jobId, now(), isDead)
+  const { name, bytes } = record
+  events.emit({ type: 'exportStarted', name, counts: noCounts(), share: 0, bytes })
   try {
     for (let sentAt = Number.NEGATIVE_INFINITY; ; ) {
       const parts = await ledger.parts.ofExport(record.id)
-      const open = parts.some(endsRun) ? [] : parts.filter(({ state }) => state === 'open')
+      const isOver = parts.some(endsRun)
+      const goesOn = isOver ? await inFlight() : () => true
+      const open = parts.filter(({ state, number }) => state === 'open' && goesOn(number))
       if (parts.every(({ state }) => state === 'settled')) return parts
       if (open.length === 0 && !(await isWorkedOn())) return parts
       if (now() - sentAt >= SEND_AGAIN_MS) {

@@ -139,10 +139,11 @@ export async function openPart(plan: PartPlan, world: World): Promise<OpenRun | 
   const runLedger = ledger.runs.ofPart({ ...held.lease, runId: id }, own.tallies)
   const { stopWhen: limits } = job.definition
   const before = await settledBefore(ledger, id, exportRow)
+  const { open } = resumptionOf(await ledger.chunks.ofExport(exportRow), part)
   let beside = sumOf([])
   const rejectsFolder = join(home, record.rejects_path)
   const look = async (signal: AbortSignal, chunk: number, pausing: Pausing): Promise<void> => {
-    beside = await rowsBeside(ledger, part)
+    beside = await rowsBeside(ledger, part, open.has(chunk))
     await world.turn?.(signal, chunk, pausing)
   }
   const run = await connectRun(
@@ -186,13 +187,19 @@ const sumOf = (counts: readonly RowsBefore[]): RowsBefore => {
   return sum
 }
 
-/** Settled rows of the other parts. @throws WaybillError `gave-way` if another part has ended the run */
+/**
+ * Settled rows of the other parts.
+ * @param isInFlight true for a chunk that must be settled in any case
+ * @throws WaybillError `gave-way` if another part has ended the run
+ */
 async function rowsBeside(
   { parts }: Pick<Ledger, 'parts'>,
   { exportRow, number }: PartOf,
+  isInFlight: boolean,
 ): Promise<RowsBefore> {
   const others = (await parts.ofExport(exportRow)).filter((one) => one.number !== number)
-  if (others.some(endsRun)) throw new WaybillError('gave-way', 'another part of the export has ended the run')
+  if (!isInFlight && others.some(endsRun))
+    throw new WaybillError('gave-way', 'another part of the export has ended the run')
   return sumOf(others.map(({ rows }) => rows))
 }
 

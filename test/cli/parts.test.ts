@@ -68,14 +68,17 @@ async function heldParts(url: string, count: number): Promise<void> {
   }
 }
 
-/** One run, whole, with each record of the samples once, and one file of each kind. */
-async function expectWhole({ store, asked, workplace }: Awaited<ReturnType<typeof underWay>>): Promise<void> {
+/** One run, whole, with each record of the samples once, and one file of each kind. @param before records of earlier runs */
+async function expectWhole(
+  { store, asked, workplace }: Pick<Awaited<ReturnType<typeof underWay>>, 'store' | 'asked' | 'workplace'>,
+  before = 0,
+): Promise<void> {
   const { run, ...summary } = summaryOf(await asked)
   expect(summary).toMatchObject({ state: 'finished', balanced: true })
   const ids = (await store.allRecords()).map((record) => JSON.stringify(record['source'] ?? record))
   expect(new Set(ids).size).toBe(ids.length)
   const accepted = Object.values(summary.records).reduce((sum, kind) => sum + kind.accepted, 0)
-  expect(ids).toHaveLength(accepted)
+  expect(ids).toHaveLength(before + accepted)
   const receipts = await readReceipts(join(workplace.home, 'receipts', `${run}.ndjson.gz`))
   expect(new Set(receipts.map(({ transactionId }) => transactionId)).size).toBe(receipts.length)
   expect(receipts).toHaveLength(accepted)
@@ -109,6 +112,25 @@ test('a worker that is asked to end hands its part to another one', async () => 
   scene.second.worker.kill('SIGTERM')
   expect((await scene.second.over).code).toBe(0)
   await expectWhole(scene)
+})
+
+test('a run in parts is stopped as a whole, given up with one file of receipts, and the next run sends the rest', async () => {
+  const scene = await underWay()
+  const { workplace, store } = scene
+  expect((await workplace.waybill('stop', 'latest')).code).toBe(0)
+  const { code, out } = await scene.asked
+  expect(code).toBe(130)
+  const { run, state } = JSON.parse(out) as { run: string; state: string }
+  expect(state).toBe('interrupted')
+  expect((await workplace.waybill('resolve', run, '--give-up')).code).toBe(0)
+  const files = readdirSync(join(workplace.home, 'rejects'), { recursive: true }).map(String)
+  expect(files.filter((name) => name.includes('part'))).toEqual([])
+  const receipts = await readReceipts(join(workplace.home, 'receipts', `${run}.ndjson.gz`))
+  expect(receipts).toHaveLength((await store.allRecords()).length)
+  await expectWhole(
+    { ...scene, asked: ended(workplace.start('run', 'screening', '--json')) },
+    receipts.length,
+  )
 })
 
 const BAD = (id: string) => `${id},2026-03-02,fast,5.3,72.5,kg,no pulse\n`

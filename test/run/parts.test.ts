@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { noCounts } from '../../src/model/balance.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import { createIdentity } from '../../src/model/ids.ts'
 import type { CsvRow, Row } from '../../src/model/row.ts'
@@ -98,7 +99,8 @@ test('the files of parts become one, in their order, as far as they are settled'
       Buffer.concat([receipts, Buffer.from(unsettled)]),
     )
     await openChunk(part, exportRow, number + 1, 1)
-    const lengths = { rejectsLength: rejects.length, receiptsLength: receipts.length }
+    const counts = JSON.stringify(noCounts())
+    const lengths = { counts, rejectsLength: rejects.length, receiptsLength: receipts.length }
     await settleChunk(part, exportRow, number + 1, lengths)
   }
   const receipts = openAppended(home, join(home, 'receipts.ndjson.gz'), 0, async () => {})

@@ -297,10 +297,7 @@ export const POSTGRES_MIGRATIONS: Readonly<Record<string, Migration>> = {
   },
   '2026-12-works-in-parts': {
     async up(db: Kysely<unknown>) {
-      await sql.raw(translated(PARTS)).execute(db)
-      await sql`alter table lease add column part bigint not null default 0`.execute(db)
-      await sql`alter table lease drop constraint lease_pkey`.execute(db)
-      await sql`alter table lease add primary key (job_id, part)`.execute(db)
+      for (const statement of PARTS) await sql.raw(translated(statement)).execute(db)
     },
   },
 }

@@ -1,6 +1,6 @@
 /**
- * An export in parts, for the holder of the job: divides the export, has the parts read, by workers or one after another in this process, and does
- * once what concerns the export as a whole.
+ * An export in parts, for the holder of the job: divides the export, has the parts read by workers, or one by one in this process, and does the work
+ * of the whole once.
  */
 import type { OpenExport } from '../extract/open-export.ts'
 import type { PartOf, PartRecord } from '../ledger/ledger.ts'
@@ -15,7 +15,7 @@ import { resumptionOf } from './resume.ts'
 
 /** Interval at which the parts are looked at. */
 const LOOK_MS = 250
-/** Interval at which the tickets of open parts are sent once more: a ticket that is there is not sent twice. */
+/** Interval at which tickets of open parts are sent again, in case of loss: the queue refuses a second ticket. */
 const SEND_AGAIN_MS = 10_000
 
 /** Number of parts to read an export in; 1 for an export that is read as one. An export begun by an earlier process keeps its number. */
@@ -95,7 +95,7 @@ export async function readDivided(
   }
 }
 
-/** Reads one part after another. A part that this process may not finish stops the run, once the other parts have settled what is in flight. */
+/** Reads the parts one by one. A part that this process may not finish stops the run, once all parts have settled the chunks in flight. */
 async function readHere(
   { ledger }: OpenRun,
   { record }: ExportStep,
@@ -124,7 +124,7 @@ async function readByWorkers(
   send: NonNullable<Dividing['send']>,
 ): Promise<readonly PartRecord[]> {
   const { ledger, runLedger, signal, events } = run
-  /** Parts with a chunk in flight, which is settled though the run is over. */
+  /** Parts with a chunk in flight: the chunk is settled though the run is over. */
   const inFlight = async (): Promise<(number: number) => boolean> => {
     const chunks = await ledger.chunks.ofExport(record.id)
     return (number) => resumptionOf(chunks, { number, of: count }).open.size > 0
@@ -147,13 +147,13 @@ async function readByWorkers(
       await sleep(LOOK_MS, signal)
     }
   } catch (error) {
-    // The workers hear of the stop, too, and settle what is in flight.
+    // The workers hear of the stop, too, and settle the chunks in flight.
     while (held.stopped.aborted && !held.lost.aborted && (await isWorkedOn())) await sleep(LOOK_MS, held.lost)
     throw error
   }
 }
 
-/** Profiles the rows beside the parts, each of which sees only its own. Undefined if the export cannot be read: its parts report the problem. */
+/** Profiles all rows, as a part sees some only. Undefined if the export cannot be read: the parts report the problem. */
 async function profileOf(
   { watch, record }: ExportStep,
   opened: OpenExport,

@@ -1,6 +1,6 @@
 /**
- * Parts of an export. A part is the export, read for its own people: the rows of a person, by the keyed hash of the reference, are all in one part. A
- * row that names nobody belongs to the first part. Chunks of the parts take turns in numbers: the first part of three has the chunks 1, 4, 7.
+ * Parts of an export. A part is the export, read for some people: all rows of a person, by the keyed hash of the reference, are in one part. A row
+ * without a person belongs to the first part. Chunks of the parts take turns in numbers: the first part of three has the chunks 1, 4, 7.
  */
 import { lstatSync } from 'node:fs'
 import { open, rm, rmdir } from 'node:fs/promises'

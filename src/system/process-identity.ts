@@ -11,7 +11,7 @@ interface ProcessIdentity {
   readonly owner: string
   /**
    * True if the owner has ended, so that its leases are free. False where the answer is unknown, as for a process of another place: only the heartbeat
-   * tells. True for this process itself: a lease this process still holds was left by a release that failed (full disk).
+   * tells. False for this process, which may run several jobs at once: a lease that a release has left (full disk) ends by itself.
    */
   readonly isDead: (owner: string) => boolean
 }
@@ -36,7 +36,6 @@ export function identify(host: string, pid: number, token: string, table: Proces
   return {
     owner: own,
     isDead(owner) {
-      if (owner === own) return true
       const other = /:(?<pid>\d+)#(?<place>[0-9a-f]+)\.(?<begun>\d+)$/.exec(owner)?.groups
       if (other === undefined || other['place'] !== place) return false
       const number = Number(other['pid'])

@@ -175,8 +175,7 @@ async function endClaims(
   )
   let isTakenOver = false
   for (const { job_id, token: other, owner, expires_at, own } of others) {
-    // This process is alive, also in other jobs, whatever `isDead` returns.
-    if (Number(expires_at) > now && (owner === own || !isDead(String(owner)))) continue
+    if (Number(expires_at) > now && !isDead(String(owner))) continue
     isTakenOver ||= job_id !== jobId
     const ended = [Number(job_id), Number(other)]
     await statements.run('delete from claim where job_id = ? and token = ?', ...ended)

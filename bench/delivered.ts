@@ -3,15 +3,14 @@
  * ledger as a run settles them, chunk by chunk, each looked up first and once more as it is settled. At the end all keys of some chunks are looked up
  * again, and as many keys that were never delivered. Counts what the ledger does: making the rows does not count. Linux.
  */
-import { hash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type DeliveredRow, noTallies } from '../src/ledger/ledger.ts'
+import { noTallies } from '../src/ledger/ledger.ts'
 import { openLedger } from '../src/ledger/sqlite/open-ledger.ts'
-import { wordsOf } from '../src/model/ids.ts'
 import { CHUNK_SIZE } from '../src/run/chunks.ts'
+import { keyOf, RULES, rowOf } from './delivered-row.ts'
 import { drawGrowth } from './growth-picture.ts'
 
 const { values } = parseArgs({
@@ -21,24 +20,10 @@ const { values } = parseArgs({
     picture: { type: 'string' },
   },
 })
-const RULES = Array.from({ length: 13 }, (_, at) => hash('sha256', `rule ${at}`).slice(0, 8))
 const TOTAL = Number(values.rows)
 /** A chunk closes with the row that brings it to so many records. */
 const ROWS_A_CHUNK = Math.ceil(Number(values.records) / RULES.length)
 const SAMPLED_CHUNKS = 200
-
-const keyOf = (row: number): string => hash('md5', `row ${row}`)
-function rowOf(row: number): DeliveredRow {
-  const contents = Array.from({ length: 4 }, (_, at) => hash('sha256', `content ${row} ${at}`)).join('')
-  const word = {
-    ...{ arrival: 1, row, rank: 1, issued: 0, isLate: false, isStored: true, isLapsed: false },
-    ...{ seen: 'whole' as const, copy: 0 },
-  }
-  const records = RULES.map((rule, at) => ({
-    ...{ rule, ...wordsOf(contents.slice(at * 16, (at + 1) * 16)), word },
-  }))
-  return { rowKey: keyOf(row), records }
-}
 
 export interface Point {
   readonly rows: number

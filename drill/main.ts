@@ -57,6 +57,9 @@ export interface DrillEnd {
   /** Of backfill rounds: how many, and how often a backfill waited for another job, or let a run of its own go first. */
   readonly backfills: Readonly<Record<'rounds' | 'waited' | 'gaveWay', number>>
   readonly totals: Readonly<Record<keyof RoundEnd['counts'] | 'processes', number>>
+  /** Of rounds with workers: milliseconds of timed takeovers, and waits that the gateway has asked for. */
+  readonly takeovers: readonly number[]
+  readonly holds: number
 }
 
 /** A round waits for most of its time: for answers that hang, and for what is held. */
@@ -144,6 +147,8 @@ function sumUp(ends: readonly RoundEnd[]): DrillEnd {
     kinds,
     backfills,
     totals,
+    takeovers: ends.flatMap((end) => end.takeovers ?? []),
+    holds: ends.reduce((sum, end) => sum + (end.holds ?? 0), 0),
   }
 }
 
@@ -157,7 +162,7 @@ function failureText(seed: number, { round, theme, folder, faults }: RoundEnd): 
 
 function endText(
   seed: number,
-  { rounds, failed, faults, kills, kinds, backfills, totals }: DrillEnd,
+  { rounds, failed, faults, kills, kinds, backfills, totals, takeovers, holds }: DrillEnd,
 ): string {
   const table = (counts: ReadonlyMap<string, number>): string =>
     [...counts].map(([name, times]) => `  ${name.padEnd(24)} ${times}\n`).join('')
@@ -166,6 +171,9 @@ function endText(
   return (
     `Faults that struck:\n${table(faults)}Processes killed, by where:\n${table(kills)}Rounds, by what they are about:\n${table(kinds)}` +
     `Seed ${seed}: ${rounds} rounds, ${processes} processes, ${failed.length} rounds failed.\n` +
+    (takeovers.length + holds === 0
+      ? ''
+      : `Workers: ${takeovers.length} takeovers timed, the longest ${(Math.max(0, ...takeovers) / 1_000).toFixed(1)} s; ${holds} waits asked for by the gateway.\n`) +
     `Backfills: ${backfills.rounds} rounds; in ${backfills.waited} one waited for another job, ${backfills.gaveWay} times one let a run of its own job go first.\n` +
     `Records: ${expected} expected, ${stored} stored; ${refused} refused by the gateway, ${inDoubt} in doubt where it cannot tell.\n` +
     `${wrong.join(', ')}.\n`

@@ -69,7 +69,7 @@ export function nightlyAct(seed: number, round: number): Act {
 }
 
 /** Jobs of the round by name, with the folder of each. */
-const jobsOf = ({ twoJobs }: RoundPlan): readonly (readonly [string, string])[] => [
+export const jobsOf = ({ twoJobs }: RoundPlan): readonly (readonly [string, string])[] => [
   ['drill', 'inbox'],
   ...(twoJobs ? [[SECOND, 'inbox-second'] as const] : []),
 ]
@@ -92,7 +92,7 @@ submit: { concurrency: ${submit.concurrency}, batch: { records: ${submit.records
 }
 
 /** Renamed to its name at once, as careful vendors do it. */
-async function deliver(inbox: string, { name, text }: DrillExport): Promise<void> {
+export async function deliver(inbox: string, { name, text }: DrillExport): Promise<void> {
   await writeFile(join(inbox, '../coming'), text)
   await rename(join(inbox, '../coming'), join(inbox, name))
 }

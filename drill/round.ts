@@ -32,7 +32,7 @@ export interface Act
 }
 
 /** What Waybill says in the end. */
-export type Said = Pick<Evidence, 'words' | 'givenUp' | 'runs' | 'owesNothing'>
+export type Said = Pick<Evidence, 'words' | 'givenUp' | 'runs' | 'owesNothing' | 'settled'>
 
 export interface RoundEnd extends Verdict {
   readonly round: number
@@ -45,6 +45,8 @@ export interface RoundEnd extends Verdict {
   /** Points that were told of. */
   readonly passed: readonly KillPoint[]
   readonly struck: Struck
+  readonly takeovers?: readonly number[]
+  readonly holds?: number
 }
 
 /** What a round has beside its number. */
@@ -101,7 +103,7 @@ export async function runRound(
   } finally {
     await gateway.close()
   }
-  const { complaints, lastExit, processes, kills, passed, struck, requests, reads } = scene
+  const { complaints, lastExit, processes, kills, passed, struck, requests, reads, takeovers, holds } = scene
   const underWay = 2 * act.submit.concurrency * kills.length
   const verdict = judgeRound({
     ...{
@@ -123,7 +125,7 @@ export async function runRound(
     ...said,
   })
   if (verdict.faults.length === 0) await rm(folder, { recursive: true })
-  return { ...verdict, round, theme, folder, processes, kills, passed, struck }
+  return { ...verdict, round, theme, folder, processes, kills, passed, struck, takeovers, holds }
 }
 
 const actOf = (seed: number, round: number): Act =>

@@ -62,6 +62,10 @@ export interface Scene {
   key: string
   /** How often the machine was started again. */
   boot: number
+  /** Milliseconds of each takeover of a job that was timed. */
+  readonly takeovers: number[]
+  /** Waits that the gateway has asked of all workers. */
+  holds: number
   /** Of the last run that ended by itself. */
   lastExit: number | null
   struck: Struck
@@ -72,8 +76,8 @@ export interface Scene {
   /** Reads that `waybill reconcile` says it has made: no run counts them. */
   reads: number
   start(args: readonly string[], plan?: ProcessPlan): ScenePlayer
-  /** A process that is killed from outside, by no plan. */
-  spawn(args: readonly string[]): RunningWaybill
+  /** A process of a machine of its own, that is killed from outside, and at the point. */
+  spawn(args: readonly string[], machine: string, kill: Kill | undefined): RunningWaybill
   /** Once every process was killed. */
   restartMachine(): Promise<void>
   /** From now on the gateway fails like that, or does as it should; what struck until then is kept. */
@@ -116,7 +120,8 @@ export function createScene(stage: Stage): Scene {
   let hasLooked = false
   const faultsUrl = `${gateway.url}/_reference/faults`
   return {
-    ...{ home, stage, kills: [], passed: [], complaints: [], struck: [] },
+    ...{ home, stage, kills: [], passed: [], complaints: [], struck: [], takeovers: [] },
+    holds: 0,
     ...{
       key: 'the same key in every round',
       processes: 0,
@@ -167,15 +172,24 @@ export function createScene(stage: Stage): Scene {
       }
       return { halted, goOn, end }
     },
-    spawn(args) {
+    spawn(args, machine, kill) {
       this.processes++
       const settings = { ...environment, WAYBILL_KEY: this.key }
-      const running = startWaybill(folder, settings, watched, { haste: HASTE, answerWithin, boot: 0 }, args)
-      void running.ended.then(({ err }) => {
+      const watch = { haste: HASTE, answerWithin, boot: 0, machine, ...(kill === undefined ? {} : { kill }) }
+      let isStruck = false
+      const running = startWaybill(folder, settings, watched, watch, args)
+      void running.ended.then(({ err, signal }) => {
         this.heard += err
+        if (kill !== undefined && signal === 'SIGKILL' && !isStruck) this.kills.push(kill.point)
         if (err.includes(MARK)) this.complaints.push(`health data in what waybill ${args[0]} says`)
       })
-      return running
+      return {
+        ...running,
+        kill(by) {
+          isStruck = by === undefined || by === 'SIGKILL'
+          running.kill(by)
+        },
+      }
     },
     async restartMachine() {
       this.boot++

@@ -26,6 +26,8 @@ export interface Evidence {
   readonly receipts: readonly string[]
   /** Exports that a run had open when it was given up: what it had in hand may be stored without a receipt. */
   readonly givenUp?: readonly string[]
+  /** All that was in doubt was looked up once more, without faults. */
+  readonly settled?: boolean
   /** The last run met no fault: whatever was owed before, it has done. */
   readonly owesNothing?: boolean
   /** What the faults may have cost. */
@@ -145,7 +147,7 @@ export function judgeRound(evidence: Evidence): Verdict {
     if (
       word === 'in-doubt' &&
       !waits &&
-      !harms(evidence, record, 'hidesProfiles') &&
+      (evidence.settled === true || !harms(evidence, record, 'hidesProfiles')) &&
       !isHidden(record, ofText, places, isOwnDoing)
     )
       blame('words', `in doubt, although the gateway could tell: ${briefly(record)}`)

@@ -27,6 +27,8 @@ export interface Watch {
   readonly answerWithin: number
   /** How often the machine was started again. */
   readonly boot: number
+  /** Host of this process: to the other processes it is of another machine, and may be alive. */
+  readonly machine?: string | undefined
 }
 
 module.enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/waybill'))
@@ -38,14 +40,20 @@ const [{ main }, { createGateway }, { openLedger }, { createAccountIdCipher }] =
 ])
 
 const [told = '{}', ...argv] = process.argv.slice(2)
-const { kill, halt, haste, answerWithin, boot } = JSON.parse(told) as Watch
+const { kill, halt, haste, answerWithin, boot, machine } = JSON.parse(told) as Watch
 const pass = createPass(kill, halt)
 watchMigration(pass)
 watchBytes(pass)
 if (process.env['WAYBILL_HOME'] !== undefined) watchSyncs(process.env['WAYBILL_HOME'])
 
+/** Identity of a process of another machine. */
+function identityOf(host: string): Pick<CommandContext, 'owner' | 'isDead'> {
+  return { owner: `${host}:${process.pid}#${randomUUID()}`, isDead: () => false }
+}
+
 const compose = (context: CommandContext): CommandContext => ({
   ...context,
+  ...(machine === undefined ? {} : identityOf(machine)),
   sleep: (ms, signal) => context.sleep(ms / haste, signal),
   async openLedger(...given) {
     const ledger = await context.openLedger(...given)

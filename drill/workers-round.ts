@@ -2,43 +2,64 @@
  * A round with workers: night for night `waybill run` asks for the job, and workers carry it out over one ledger in PostgreSQL. Workers are killed,
  * halted and asked to end, so is who asks, and the server of the database is (`database.ts`). Killed workers are replaced.
  */
-import { channel } from 'node:diagnostics_channel'
-import { appendFile, rename, writeFile } from 'node:fs/promises'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Random } from '../samples/random.ts'
 import { isBackfillRound } from './backfill-plan.ts'
+import type { DrawnFault } from './draw-faults.ts'
 import { DRILL_STREAM } from './exports.ts'
-import { isDone, NOTHING_LEFT, nightlyAct, RESUMABLE, runsOf, unexpected } from './nightly-round.ts'
+import { watchGateway } from './gateway-watch.ts'
+import {
+  deliver,
+  isDone,
+  jobsOf,
+  NOTHING_LEFT,
+  nightlyAct,
+  RESUMABLE,
+  runsOf,
+  unexpected,
+} from './nightly-round.ts'
 import { isOtherJobsRound } from './other-jobs.ts'
-import type { RunningWaybill } from './processes.ts'
 import type { Act } from './round.ts'
 import { planRound, type RoundPlan } from './round-plan.ts'
 import type { Scene } from './scene.ts'
+import { watchTakeovers } from './takeovers.ts'
 import { wordsOf } from './words-of-runs.ts'
+import { openPool, type Pool } from './workers-pool.ts'
 
 /** A night that lasts longer hangs. */
 const LONGEST_NIGHT_MS = 240_000
-const RUN = ['run', 'drill', '--json'] as const
+/** The promise of docs/scale.md. */
+const TAKEN_WITHIN_MS = 30_000
 
-/** Plans of which nothing concerns a ledger in a file, or two processes of one job. */
+/** Plans of which nothing concerns a ledger in a file. */
 const suits = (plan: RoundPlan): boolean =>
   !plan.shipped &&
-  !plan.twoJobs &&
   !plan.lasting &&
   plan.meets === undefined &&
   plan.wipe === undefined &&
   plan.nights.every(({ ledger }) => ledger === undefined)
 
-/** The round of one job alone whose job, exports and faults a round with workers has. */
+/** The round of one job alone, in each third of two jobs, whose jobs, exports and faults a round with workers has. */
 function planNumber(seed: number, round: number): number {
+  const isOfTwo = round % 3 === 0
+  const nth = isOfTwo ? round / 3 : round - Math.floor(round / 3)
   let number = 0
-  for (let found = 0; found < round; ) {
+  for (let found = 0; found < nth; ) {
     number++
-    if (!isBackfillRound(number) && !isOtherJobsRound(number) && suits(planRound(seed, number))) found++
+    if (isBackfillRound(number) || isOtherJobsRound(number)) continue
+    const plan = planRound(seed, number)
+    if (suits(plan) && plan.twoJobs === isOfTwo) found++
   }
   return number
+}
+
+/** The gateway asks for a wait of three seconds: longer than the processes need to hear of it. */
+const ASKS_TO_WAIT: DrawnFault = {
+  kind: 'refuse',
+  fault: { do: 'refuse', on: 'all', status: 429, retryAfter: 3, when: { chance: 0.2, times: 2 } },
+  harm: { refuses: false, refusesPeople: false, hidesProfiles: false },
 }
 
 /** @param parts in which the workers read each export */
@@ -46,104 +67,62 @@ export function workersAct(seed: number, round: number, workers: number, parts: 
   const number = planNumber(seed, round)
   const act = nightlyAct(seed, number)
   const plan = planRound(seed, number)
+  const random = new Random(seed, DRILL_STREAM.plan, 1_000_000 + round)
+  const faults = random.chance(0.5) ? [...act.faults, ASKS_TO_WAIT] : act.faults
   return {
     ...act,
-    theme: 'workers',
+    faults,
+    theme: plan.twoJobs ? 'workers-two-jobs' : 'workers',
     async prepare(folder) {
       await act.prepare(folder)
-      await appendFile(join(folder, 'jobs/drill.yaml'), `parts: ${parts}\n`)
+      for (const [job] of jobsOf(plan))
+        await appendFile(join(folder, `jobs/${job}.yaml`), `parts: ${parts}\n`)
     },
     async play(scene) {
-      const ceiling = watchCeiling(Number(new URL(scene.stage.gateway.url).port))
-      const random = new Random(seed, DRILL_STREAM.plan, 1_000_000 + round)
-      const pool = openPool(scene, workers, random)
+      const { stage, complaints } = scene
+      const gateway = watchGateway(Number(new URL(stage.gateway.url).port))
+      const takeovers = watchTakeovers(stage.environment?.['WAYBILL_LEDGER'] ?? '')
+      const pool = openPool(scene, { count: workers, random, takeovers, gateway })
+      const jobs = jobsOf(plan)
+      const untilAllDone = (isStruck: boolean): Promise<unknown> =>
+        Promise.all(jobs.map(([job]) => untilDone(scene, pool, ['run', job], isStruck ? random : undefined)))
       try {
         let arrived = 0
         for (const night of plan.nights) {
-          for (const { name, text } of act.exports.slice(arrived, arrived + night.exports)) {
-            const coming = join(scene.stage.folder, 'coming')
-            await writeFile(coming, text)
-            await rename(coming, join(scene.stage.folder, 'inbox', name))
-          }
+          const came = act.exports.slice(arrived, arrived + night.exports)
+          for (const [nth, one] of came.entries())
+            await deliver(join(stage.folder, jobs[nth % jobs.length]?.[1] ?? 'inbox'), one)
           arrived += night.exports
-          await untilDone(scene, pool, random)
+          await untilAllDone(true)
         }
         await scene.setFaults([], 0)
         pool.calm()
-        await untilDone(scene, pool, undefined)
+        await untilAllDone(false)
+        await settle(scene, pool)
       } finally {
         await pool.close()
       }
       const permitted = act.submit.concurrency
       // The one try of an outage passes requests that hang (`src/load/flow.ts`).
-      if (ceiling.most() > permitted + 1)
-        scene.complaints.push(`${ceiling.most()} requests at once, permitted are ${permitted}`)
+      if (gateway.most() > permitted + 1)
+        complaints.push(`${gateway.most()} requests at once, permitted are ${permitted}`)
+      if (gateway.early() > 0)
+        complaints.push(`${gateway.early()} requests while the gateway has asked to wait`)
+      scene.takeovers.push(...pool.takeovers)
+      scene.holds = gateway.holds()
+      for (const ms of pool.takeovers)
+        if (ms > TAKEN_WITHIN_MS) complaints.push(`a job was taken over after ${Math.round(ms / 1_000)} s`)
       const runs = await knownRuns(scene)
-      return { runs, words: await wordsOf(runs), owesNothing: plan.owesNothing }
+      return { runs, words: await wordsOf(runs), owesNothing: plan.owesNothing, settled: true }
     },
   }
 }
 
-/** Counts the requests that a gateway of this process has under way. */
-function watchCeiling(port: number): { most(): number } {
-  let underWay = 0
-  let most = 0
-  channel('http.server.request.start').subscribe((message) => {
-    const { request, response } = message as { request: IncomingMessage; response: ServerResponse }
-    if (request.socket.localPort !== port || request.url?.startsWith('/_reference') === true) return
-    most = Math.max(most, ++underWay)
-    response.once('close', () => underWay--)
-  })
-  return { most: () => most }
-}
-
-interface Pool {
-  /** Nothing befalls the workers any more. */
-  calm(): void
-  close(): Promise<void>
-}
-
-function openPool(scene: Scene, count: number, random: Random): Pool {
-  let isOver = false
-  let isCalm = false
-  const running = new Set<RunningWaybill>()
-  const keepOne = async (): Promise<void> => {
-    while (!isOver) {
-      const worker = scene.spawn(['worker', '--concurrency', '2'])
-      running.add(worker)
-      await worker.ended
-      running.delete(worker)
-      await delay(200)
-    }
-  }
-  const strike = async (): Promise<void> => {
-    while (!isOver) {
-      await delay(random.integer(600, 4_000))
-      const [victim] = [...running].slice(random.integer(0, Math.max(0, running.size - 1)))
-      if (isCalm || isOver || victim === undefined) continue
-      scene.kills.push('instant')
-      const how = random.pick(['kill', 'kill', 'halt', 'ask'])
-      if (how === 'kill') victim.kill()
-      if (how === 'ask') victim.kill('SIGTERM')
-      if (how !== 'halt') continue
-      victim.kill('SIGSTOP')
-      await delay(random.integer(1_000, 25_000))
-      victim.kill('SIGCONT')
-    }
-  }
-  const all = [...Array.from({ length: count }, keepOne), strike()]
-  return {
-    calm() {
-      isCalm = true
-    },
-    async close() {
-      isOver = true
-      for (const one of running) {
-        one.kill('SIGCONT')
-        one.kill()
-      }
-      await Promise.all(all)
-    },
+/** Looks once more for all that is in doubt, and sends what is not there, by workers. */
+async function settle(scene: Scene, pool: Pool): Promise<void> {
+  for (const { run, job, records } of (await knownRuns(scene)).toReversed()) {
+    if (Object.values(records).every(({ inDoubt }) => inDoubt === 0)) continue
+    await untilDone(scene, pool, ['rerun', run, '--only', 'in-doubt'], undefined, ['run', job])
   }
 }
 
@@ -160,8 +139,18 @@ async function knownRuns(scene: Scene): ReturnType<typeof runsOf> {
   }
 }
 
-/** Asks until the job is done. @param random undefined: nothing befalls who asks */
-async function untilDone(scene: Scene, pool: Pool, random: Random | undefined): Promise<void> {
+/**
+ * Types a command until it is done.
+ * @param random undefined: nothing befalls who asks
+ * @param before typed where a run of the command has begun, and has not ended
+ */
+async function untilDone(
+  scene: Scene,
+  pool: Pool,
+  args: readonly string[],
+  random: Random | undefined,
+  before: readonly string[] = args,
+): Promise<void> {
   const endsAt = Date.now() + LONGEST_NIGHT_MS
   let kills = random === undefined ? 0 : random.integer(0, 2)
   let last = ''
@@ -170,11 +159,12 @@ async function untilDone(scene: Scene, pool: Pool, random: Random | undefined): 
       random !== undefined && kills-- > 0
         ? ({ by: 'instant', afterMs: random.integer(300, 4_000) } as const)
         : undefined
-    const ended = await scene.start(RUN, { ending }).end()
+    const ended = await scene.start([...args, '--json'], { ending }).end()
     if (ended === undefined) continue
     if (isDone(ended) || NOTHING_LEFT.test(ended.out)) return
     last = ended.out.slice(0, 300) + ended.err.slice(-500)
-    if (!RESUMABLE.has(ended.code) && !AWAY.test(last)) {
+    if (args !== before && UNFINISHED.test(ended.out)) await untilDone(scene, pool, before, undefined)
+    else if (!RESUMABLE.has(ended.code) && !AWAY.test(last)) {
       pool.calm()
       throw unexpected(ended)
     }
@@ -185,3 +175,4 @@ async function untilDone(scene: Scene, pool: Pool, random: Random | undefined): 
 
 /** The database was away, or the worker that had the run has ended. */
 const AWAY = /ledger-unusable|"interrupted"/
+const UNFINISHED = /"run-unfinished"/

@@ -1,4 +1,4 @@
-/** Random histories of one account's care team: exports of two jobs, what somebody else does at the gateway, and what befalls requests and processes. */
+/** Random histories of one account's care team: exports of three jobs, what somebody else does at the gateway, and what befalls requests and processes. */
 import fc from 'fast-check'
 
 /** Row of an export about the account: a provider, a practice, and the word on the mark. */
@@ -15,7 +15,17 @@ export type TeamStep =
       readonly job: number
       readonly isLate: boolean
       readonly lines: readonly TeamLine[]
+      /** True where the process is killed as soon as it has claimed the account, or a neighbour of it alone. */
+      readonly dies?: boolean
     }
+  /** The job's last export comes again under its name: with other lines, or with its first bytes. */
+  | {
+      readonly what: 'correct'
+      readonly job: number
+      readonly lines: readonly TeamLine[]
+      readonly dies?: boolean
+    }
+  | { readonly what: 'first again'; readonly job: number; readonly dies?: boolean }
   /** A job reads all its exports again, looks once more for what is in doubt, or runs without an export. */
   | { readonly what: 'night' | 'look' | 'no export'; readonly job: number }
   /** Somebody else enters a provider, or marks one. */
@@ -43,7 +53,9 @@ const line: fc.Arbitrary<TeamLine> = fc.record({
   primary: fc.constantFrom(true, true, false, 'unsaid' as const),
 })
 
-const job = fc.nat(1)
+const job = fc.nat(2)
+const lines = fc.array(line, { maxLength: 3 })
+const dies = fc.constantFrom(false, false, false, true)
 const step: fc.Arbitrary<TeamStep> = fc.oneof(
   {
     weight: 8,
@@ -54,9 +66,12 @@ const step: fc.Arbitrary<TeamStep> = fc.oneof(
         { weight: 4, arbitrary: fc.constant(false) },
         { weight: 1, arbitrary: fc.constant(true) },
       ),
-      lines: fc.array(line, { maxLength: 3 }),
+      lines,
+      dies,
     }),
   },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('correct' as const), job, lines, dies }) },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('first again' as const), job, dies }) },
   {
     weight: 3,
     arbitrary: fc.record({ what: fc.constantFrom('night', 'night', 'look', 'no export' as const), job }),

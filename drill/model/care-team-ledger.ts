@@ -2,6 +2,7 @@
 import {
   type CareTeamListing,
   type CareTeams,
+  type Claimed,
   type KnownCareTeam,
   type ListedCareTeam,
   type MissingCareTeam,
@@ -16,6 +17,9 @@ export class TeamLedger {
     number,
     { arrival: number; npis: Map<string, MissingCareTeam & { arrival: number }> }
   >()
+  /** Job that holds an account, and times at which jobs have abandoned it. */
+  private readonly holders = new Map<string, number>()
+  private readonly abandoned = new Map<string, Map<number, number>>()
   private readonly lastDates = new Map<string, number>()
   /** Account that all rows are about. */
   private readonly account: string
@@ -65,6 +69,42 @@ export class TeamLedger {
       else
         this.rows.set(row.npi, { ...row, observedAt, heardAt: Math.max(before?.heardAt ?? 0, row.heardAt) })
     }
+  }
+
+  /** Claims accounts for a job. All other jobs are without a process: what they have claimed, they abandon. */
+  claim(job: number, accounts: readonly string[], now: number): Claimed {
+    const holders = new Set(accounts.flatMap((account) => this.holders.get(account) ?? []))
+    for (const holder of holders) if (holder !== job) this.abandon(holder, now)
+    for (const account of accounts) this.holders.set(account, job)
+    const abandoned = accounts.flatMap((account) => {
+      const times = [...(this.abandoned.get(account) ?? [])].flatMap(([by, at]) => (by === job ? [] : [at]))
+      return times.length === 0 ? [] : [[account, now - Math.max(...times)] as const]
+    })
+    return { accounts: new Set(accounts), abandoned: new Map(abandoned) }
+  }
+
+  abandon(job: number, now: number): void {
+    for (const [account, holder] of this.holders) {
+      if (holder !== job) continue
+      this.holders.delete(account)
+      const by = this.abandoned.get(account) ?? new Map()
+      this.abandoned.set(account, by.set(job, now))
+    }
+  }
+
+  /** @param accounts all that the job has, where its run has finished */
+  letGo(
+    job: number,
+    accounts: readonly string[] = [...new Set([...this.holders.keys(), ...this.abandoned.keys()])],
+  ): void {
+    for (const account of accounts) {
+      if (this.holders.get(account) === job) this.holders.delete(account)
+      this.abandoned.get(account)?.delete(job)
+    }
+  }
+
+  isAbandonedBefore(job: number, account: string): boolean {
+    return [...(this.abandoned.get(account)?.keys() ?? [])].some((by) => by !== job)
   }
 
   private owedBy(jobId: number, after: string): string[] {

@@ -7,17 +7,21 @@
  * 3. A mark is taken away only by a job whose chunk says so, or that owes it.
  * 4. An owed deletion needs no export: once nothing fails, the end of a run carries it out.
  * 5. In the end the gateway has what the newest words say, and nothing is owed, or a run has said why not (each excuse is counted).
- * 6. An entry is in doubt only where a read of the list has failed.
+ * 6. An entry is in doubt only where a read of the list has failed, and where it may have been sent: by this job, by a run that has abandoned the
+ *    account, or as an entry of a provider whom the ledger knows.
  * 7. An entry has no more receipts than it was stored, where nobody else enters an equal one.
  */
 import { GatewayError } from '../../src/gateway/gateway-error.ts'
-import { noTallies } from '../../src/ledger/ledger.ts'
+import { type ClaimRequest, type KnownCareTeam, type Ledger, noTallies } from '../../src/ledger/ledger.ts'
+import { packEntries } from '../../src/ledger/packed-records.ts'
 import { type Listing, listingOf, noteMissing } from '../../src/load/care-team-missing.ts'
 import { settleOwed } from '../../src/load/care-team-owed.ts'
-import { isMissing } from '../../src/load/care-team-slot.ts'
+import { isMarkOwed, isMissing } from '../../src/load/care-team-slot.ts'
 import { type CareTeamContext, createOwedBook } from '../../src/load/care-team-work.ts'
 import { type CareTeamsOfChunk, careTeamsOf, careTeamsToClaim } from '../../src/load/care-teams.ts'
 import { shareFate } from '../../src/load/chunk-decisions.ts'
+import { createClaims } from '../../src/load/claims.ts'
+import { nothingEarlier, recallChunk } from '../../src/load/recall.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import { type EntryOutcome, Outcomes } from '../../src/model/outcome.ts'
 import { receiptsOf } from '../../src/run/receipts.ts'
@@ -34,12 +38,16 @@ const NPIS = ['1234567893', '1003000126'] as const
 const PRACTICES = ['Test Practice', 'New Practice', 'Practice of others'] as const
 const ACCOUNT = { reference: 'person-1', type: 'partnerAccountId' as const }
 const HASH = IDENTITY.account(ACCOUNT)
+/** Somebody else of every chunk. */
+const NEIGHBOUR = 'neighbour'
 
 interface Export {
   readonly arrival: number
   readonly day: number
   readonly lines: readonly TeamLine[]
   readonly entries: readonly Entry[]
+  /** The export that has come first under its name; undefined for that one. */
+  readonly first?: Export
 }
 
 interface Said {
@@ -53,11 +61,19 @@ type Sent = Map<Entry, 'unanswered' | 'accepted' | 'rejected'>
 
 interface Job {
   readonly id: number
-  readonly exports: Export[]
+  /** Exports that lie there, and all that have come: a name is delivered again with other bytes. */
+  exports: readonly Export[]
+  readonly said: Export[]
   /** Content that is stored, and newest word, by row key. */
   readonly stored: Map<string, string>
   readonly latest: Map<string, { readonly arrival: number; readonly content: string }>
-  open: { readonly file: Export; readonly sent: Sent } | undefined
+  open: { readonly file: Export; readonly sent: Sent; readonly isResumed: boolean } | undefined
+}
+
+interface Sendable {
+  readonly outcomes: Outcomes
+  readonly entries: readonly Entry[]
+  readonly mayBeSent: (entry: Entry) => boolean
 }
 
 export type TeamCounts = Record<string, number>
@@ -79,6 +95,8 @@ class TeamWorld {
   private faultAt = 0
   private arrivals = 0
   private isLooking = false
+  /** True where the process is killed once it has its claims. */
+  private dies = false
   private hasOthersMarked = false
   /** A word on the mark was learned behind a newer one: its export came late, or its record was refused or in doubt at first. */
   private hasLateWord = false
@@ -89,6 +107,8 @@ class TeamWorld {
   /** Times that an entry was stored, less its receipts, by our id. */
   private readonly unreceipted = new Map<string, number>()
   private readonly heard = new Set<Entry>()
+  /** Entries with an outcome that no later reading can change: of an export that is not there any more, the others are left as reported. */
+  private readonly settled = new Set<Entry>()
   /** Says what may be taken away now: the chunk under way. */
   private current: { readonly job: number; readonly lines: readonly TeamLine[] } = { job: 0, lines: [] }
 
@@ -97,11 +117,12 @@ class TeamWorld {
     this.gateway = new TeamGateway(history.keepsIds)
     // A row that says nothing of the mark moves the date of the last word on it.
     this.hasLateWord = history.steps.some(
-      (step) => step.what === 'deliver' && step.lines.some(({ primary }) => primary === 'unsaid'),
+      (step) => 'lines' in step && step.lines.some(({ primary }) => primary === 'unsaid'),
     )
-    this.jobs = [1, 2].map((id) => ({
+    this.jobs = [1, 2, 3].map((id) => ({
       id,
       exports: [],
+      said: [],
       stored: new Map(),
       latest: new Map(),
       open: undefined,
@@ -125,9 +146,16 @@ class TeamWorld {
   async take(step: TeamStep): Promise<void> {
     this.now += this.history.isHurried ? LAG / 5 : 60_000
     switch (step.what) {
-      case 'deliver': {
+      case 'deliver':
+      case 'correct':
+      case 'first again': {
         const job = this.jobOf(step)
-        await this.attempt(job, () => this.read(job, this.export(job, step)))
+        this.dies = step.dies === true
+        await this.attempt(job, async () => {
+          const file = this.export(job, step)
+          if (file !== undefined) await this.read(job, file)
+        })
+        this.dies = false
         return
       }
       case 'night':
@@ -156,14 +184,41 @@ class TeamWorld {
     }
   }
 
-  private export(job: Job, { isLate, lines }: Extract<TeamStep, { readonly what: 'deliver' }>): Export {
+  private export(
+    job: Job,
+    step: Extract<TeamStep, { readonly what: 'deliver' | 'correct' | 'first again' }>,
+  ): Export | undefined {
+    const last = job.exports.at(-1)
+    if (step.what !== 'deliver' && last === undefined) return undefined
     const arrival = ++this.arrivals
-    // Days differ between jobs: of equal dates nobody can tell which is newer.
-    const day = 4 * (isLate ? Math.max(arrival - 3, 0) : arrival) + 2 * (job.id - 1)
-    const entries = lines.map((line, at) => entryFor(line, day, at + 1, `${job.id}-${arrival}`))
-    const file = { arrival, day, lines, entries }
-    job.exports.push(file)
+    const file =
+      step.what === 'first again' ? this.firstAgain(last, arrival) : this.newExport(job, step, arrival)
+    if (file === undefined) return undefined
+    if (step.what !== 'deliver') job.exports = job.exports.slice(0, -1)
+    job.exports = [...job.exports, file]
+    job.said.push(file)
     return file
+  }
+
+  private newExport(
+    { id, exports }: Job,
+    step: Extract<TeamStep, { readonly what: 'deliver' | 'correct' }>,
+    arrival: number,
+  ): Export {
+    const { lines } = step
+    const last = exports.at(-1)
+    // Days differ between jobs: of equal dates nobody can tell which is newer.
+    const ownDay =
+      2 * this.jobs.length * (step.what === 'deliver' && step.isLate ? Math.max(arrival - 3, 0) : arrival)
+    const day = step.what === 'correct' && last !== undefined ? last.day : ownDay + 2 * (id - 1)
+    const entries = lines.map((line, at) => entryFor(line, day, at + 1, `${id}-${arrival}`))
+    const first = step.what === 'correct' ? (last?.first ?? last) : undefined
+    return { arrival, day, lines, entries, ...(first === undefined ? {} : { first }) }
+  }
+
+  /** The same bytes, so that the entries have the ids that they had. */
+  private firstAgain(last: Export | undefined, arrival: number): Export | undefined {
+    return last?.first === undefined ? undefined : { ...last.first, first: last.first, arrival }
   }
 
   private async night(job: Job): Promise<void> {
@@ -174,15 +229,19 @@ class TeamWorld {
 
   /** One run: what was left open goes first, what is owed last. */
   private async attempt(job: Job, work: () => Promise<void>): Promise<void> {
-    // A claim that is taken over waits for the requests of a dead process.
-    if (!this.history.isHurried || this.jobs.some(({ open }) => open !== undefined)) this.now += LAG
+    if (!this.history.isHurried || job.open !== undefined) this.now += LAG
+    this.ledger.abandon(job.id, this.now)
     const context = this.contextOf(job)
     try {
       const { open } = job
-      if (open !== undefined) await this.finishExport(context, job, open.file)
+      if (open !== undefined) {
+        job.open = { ...open, isResumed: true }
+        await this.finishExport(context, job, open.file)
+      }
       await work()
       this.current = { job: job.id, lines: [] }
       await settleOwed(context)
+      this.ledger.letGo(job.id)
     } catch (error) {
       if (!(error instanceof Killed)) throw error
       this.count('killed')
@@ -190,7 +249,7 @@ class TeamWorld {
   }
 
   private async read(job: Job, file: Export): Promise<void> {
-    job.open = { file, sent: new Map() }
+    job.open = { file, sent: new Map(), isResumed: false }
     await this.finishExport(this.contextOf(job), job, file)
   }
 
@@ -220,8 +279,14 @@ class TeamWorld {
     for (const { rowKey, content } of entries)
       if ((job.latest.get(rowKey)?.arrival ?? 0) <= arrival) job.latest.set(rowKey, { arrival, content })
     const outcomes = new Outcomes(entries.length)
-    const perhapsSent = new Set(job.open?.sent.keys())
-    const uncertain = this.recall(job, entries, listing, outcomes)
+    const { perhapsSent, ...recalled } =
+      job.open?.isResumed === true
+        ? await recallChunk(memoryOf(job.open.sent), { exportRow: 1, chunk: 1 }, entries, new Map())
+        : nothingEarlier(entries)
+    outcomes.note(recalled.outcomes)
+    for (const entry of recalled.unanswered.flatMap((batch) => batch.entries))
+      this.note(outcomes, this.lookFor(entry))
+    const uncertain = this.decideByLedger(job, outcomes.without(entries), listing, outcomes)
     const said = {
       entries: entries.filter((entry) => !listing.isUnlisted(entry)),
       listed: this.history.missing === 'delete' ? [ACCOUNT] : [],
@@ -233,6 +298,11 @@ class TeamWorld {
       const outcome = outcomes.of(entry)
       return outcome?.outcome === 'unchanged' && outcome.found !== true
     })
+    await context.claims.take([...claimed, NEIGHBOUR])
+    if (this.dies) {
+      this.dies = false
+      throw new Killed('holding its claims')
+    }
     const accounts = {
       accountIds: () => (this.history.hasId ? 'account-1' : undefined),
       registered: new Set<string>(),
@@ -244,14 +314,19 @@ class TeamWorld {
       accounts,
       (entry) => perhapsSent.has(entry) || uncertain.has(entry),
     )
-    await this.send(context, job, teams, outcomes, entries)
+    const mayBeSent = (entry: Entry): boolean =>
+      perhapsSent.has(entry) ||
+      uncertain.has(entry) ||
+      this.ledger.isAbandonedBefore(job.id, HASH) ||
+      this.ledger.row(identity.npi(entry.evidence.npi ?? '')) !== undefined
+    await this.send(context, job, teams, { outcomes, entries, mayBeSent })
     const { known } = await teams.finish(outcomes)
-    this.ledger.save(known)
+    await context.claims.letGo([...claimed, NEIGHBOUR], known)
     this.settle(job, file, outcomes)
   }
 
   /** Outcomes by the ledger: sent before, in doubt, or replaced since. */
-  private recall(
+  private decideByLedger(
     job: Job,
     entries: readonly Entry[],
     listing: Listing,
@@ -260,13 +335,9 @@ class TeamWorld {
     const uncertain = new Set<Entry>()
     for (const entry of entries) {
       const { rowKey, content } = entry
-      const sent = job.open?.sent.get(entry)
       const isStored = job.stored.get(rowKey) === content
       const isOlder = job.latest.get(rowKey)?.content !== content
-      if (sent === 'accepted') outcomes.note([accepted(entry)])
-      else if (sent === 'rejected') outcomes.note([rejected(entry)])
-      else if (sent === 'unanswered') this.note(outcomes, this.lookFor(entry))
-      else if (isStored) {
+      if (isStored) {
         if (!listing.isListedAgain(entry)) outcomes.note([{ entry, outcome: 'unchanged' }])
       } else if (isOlder) outcomes.note([{ entry, outcome: 'unchanged' }])
       else if (listing.isUnlisted(entry))
@@ -287,8 +358,7 @@ class TeamWorld {
     context: CareTeamContext,
     job: Job,
     teams: CareTeamsOfChunk,
-    outcomes: Outcomes,
-    entries: readonly Entry[],
+    { outcomes, entries, mayBeSent }: Sendable,
   ): Promise<void> {
     const own = twinsIn(entries)
     const open = outcomes.without(entries).filter((entry) => !own.has(entry))
@@ -296,6 +366,8 @@ class TeamWorld {
     outcomes.note(selected.outcomes)
     if (selected.doubtful.length > 0 && !this.isUnread)
       throw new TeamViolation('law 6: an entry is in doubt, although every list was read')
+    if (!selected.doubtful.every(mayBeSent))
+      throw new TeamViolation('law 6: an entry is in doubt that nobody can have sent')
     outcomes.note(selected.doubtful.map(inDoubt))
     const twins = new Map([...selected.twins.map(({ entry, first }) => [entry, first] as const), ...own])
     for (const entry of outcomes.without(entries))
@@ -331,9 +403,12 @@ class TeamWorld {
   private lookFor(entry: Entry): EntryOutcome | undefined {
     if (this.fault() % 4 === 1) return inDoubt(entry)
     const { npi, name } = textOf(entry)
-    return this.gateway.entries.some((one) => one.npi === npi && one.name === name)
-      ? accepted(entry)
-      : undefined
+    const { keepsIds } = this.history
+    const isIt = (one: TeamEntry): boolean =>
+      keepsIds
+        ? one.ours === entry.transactionId
+        : one.npi === npi && one.name === name && one.observedAt === entry.observedAt
+    return this.gateway.entries.some(isIt) ? accepted(entry) : undefined
   }
 
   private store(entry: Entry): string {
@@ -364,6 +439,7 @@ class TeamWorld {
         this.newestHeard = Math.max(this.newestHeard, observedAt)
         this.newestArrival = Math.max(this.newestArrival, arrival)
       }
+      if (outcome.outcome === 'accepted' || outcome.outcome === 'unchanged') this.settled.add(entry)
       // Until it is decided, its word is said again and again.
       if (outcome.outcome === 'in-doubt') this.hasLateWord = true
       if (outcome.outcome !== 'rejected' && job.latest.get(rowKey)?.content === content) this.heard.add(entry)
@@ -387,7 +463,21 @@ class TeamWorld {
   private contextOf(job: Job): CareTeamContext {
     const tallies = noTallies()
     const { changed, missing } = this.history
-    const { gateway } = this
+    const { gateway, ledger } = this
+    const pause = async (ms: number) => {
+      this.now += ms
+    }
+    const runLedger = {
+      claimAccounts: async ({ accounts, now }: ClaimRequest) => ledger.claim(job.id, accounts, now),
+      saveCareTeams: async (
+        _gateway: string,
+        known: readonly KnownCareTeam[],
+        accounts: readonly string[] = [],
+      ) => {
+        ledger.save(known)
+        ledger.letGo(job.id, accounts)
+      },
+    }
     const fake = {
       careTeams: {
         list: async () => gateway.list(this.now - (this.fault() % 4 === 2 ? LAG : 0)),
@@ -410,16 +500,9 @@ class TeamWorld {
         missing,
       },
       ...{ identity: IDENTITY, readLagMs: LAG, now: () => this.now, owed: createOwedBook(tallies) },
-      pause: async (ms: number) => {
-        this.now += ms
-      },
+      pause,
       stale: { has: () => false, judge: async () => false },
-      claims: {
-        take: async (accounts: readonly string[]) => new Set(accounts),
-        wasTakenOver: () => this.jobs.some((other) => other !== job && other.open !== undefined),
-        letGo: async (_accounts: unknown, known: never) => this.ledger.save(known),
-        pause: async () => {},
-      },
+      claims: createClaims(runLedger, 'gateway', () => false, { now: () => this.now, pause, readLagMs: LAG }),
       sending: {
         read: (_operation: string, call: () => Promise<unknown>) =>
           this.request(call, 4).catch((error: unknown) => {
@@ -449,7 +532,7 @@ class TeamWorld {
     gateway.delete(ids)
     for (const { npi, ours, observedAt, name } of removed) {
       // A job takes over the deletions that another one owes for its provider.
-      const said = this.jobs.flatMap(({ exports }) =>
+      const said = this.jobs.flatMap(({ said: exports }) =>
         exports.flatMap(({ entries }) => entries.filter((one) => one.evidence.npi === npi)),
       )
       if (!said.some((one) => one.observedAt >= observedAt))
@@ -503,9 +586,14 @@ class TeamWorld {
   }
 
   private judge(): void {
-    for (const { npi, mark, deletions } of this.ledger.all()) {
-      if (mark !== 'to-set' && mark !== 'to-unset' && deletions.length === 0) continue
-      if (mark !== 'to-set' && mark !== 'to-unset' && this.hasUnidentified(npi))
+    for (const row of this.ledger.all()) {
+      const { npi, mark, deletions } = row
+      if (!isMarkOwed(row) && deletions.length === 0) continue
+      if (this.isStranded(row)) {
+        this.count('end: owed for a row that no export has any more')
+        continue
+      }
+      if (!isMarkOwed(row) && this.hasUnidentified(npi))
         this.count(
           'end: a lost answer was taken for an equal entry of somebody else, and the gateway keeps no ids',
         )
@@ -513,6 +601,21 @@ class TeamWorld {
     }
     for (const npi of NPIS) this.judgeProvider(npi)
     this.judgeMark()
+  }
+
+  /** True where an owing job waits for a row with the person's reference, or anybody for a record in doubt, and no export has it any more. */
+  private isStranded({ markBy, deletionsBy }: KnownCareTeam): boolean {
+    const { hasId, missing } = this.history
+    const owing = this.jobs.filter(({ id }) => id === markBy || id === deletionsBy)
+    const isRowless = owing.some(({ exports }) => exports.every(({ entries }) => entries.length === 0))
+    return (isRowless && !hasId && missing === 'keep') || this.hasLostDoubt()
+  }
+
+  private hasLostDoubt(): boolean {
+    return this.jobs.some(({ id, exports }) => {
+      const contents = new Set(exports.flatMap(({ entries }) => entries.map(({ content }) => content)))
+      return [...this.ledger.doubtsOf(id)].some((content) => !contents.has(content))
+    })
   }
 
   /** True where only an entry of somebody else has the fields of the newest word, and the gateway keeps no ids that would tell. */
@@ -530,7 +633,7 @@ class TeamWorld {
   private words(isWanted: (job: Job, file: Export, entry: Entry) => boolean): readonly Said[] {
     return this.jobs
       .flatMap((job) =>
-        job.exports.flatMap((file) =>
+        job.said.flatMap((file) =>
           file.entries.flatMap((entry, at) => {
             const line = file.lines[at]
             return line !== undefined && isWanted(job, file, entry)
@@ -550,7 +653,10 @@ class TeamWorld {
   private judgeProvider(npi: string): void {
     const { changed, missing, hasOthers } = this.history
     const has = this.gateway.entries.filter((one) => one.npi === npi)
-    const words = this.words(isLatest).filter(({ entry }) => entry.evidence.npi === npi)
+    const words = this.words(
+      (job, file, entry) =>
+        isLatest(job, file, entry) && (job.exports.includes(file) || this.settled.has(entry)),
+    ).filter(({ entry }) => entry.evidence.npi === npi)
     const newest = words.at(-1)
     const last = this.jobs[0]?.exports.at(-1)
     if (newest === undefined) return
@@ -585,6 +691,10 @@ class TeamWorld {
       this.count('end: somebody else has entered a newer one')
       return
     }
+    if (this.hasLostDoubt()) {
+      this.count('end: a record in doubt that no export has any more')
+      return
+    }
     throw new TeamViolation(`law 5: ${npi} has ${[...names]}, the newest word is ${newestName}`)
   }
 
@@ -602,6 +712,10 @@ class TeamWorld {
     }
     if (this.hasOthersMarked) {
       this.count('end: somebody else has marked')
+      return
+    }
+    if (this.ledger.all().some((row) => isMarkOwed(row) && this.isStranded(row))) {
+      this.count('end: the mark is owed for a row that no export has any more')
       return
     }
     if (this.history.missing === 'delete') {
@@ -651,6 +765,22 @@ const failed = (): GatewayError =>
   new GatewayError('failed', { class: 'refused', requestId: 'request', status: 500 } as ConstructorParameters<
     typeof GatewayError
   >[1])
+
+/** Batches of an open chunk, one for each entry. */
+function memoryOf(sent: Sent): Pick<Ledger, 'chunks'> {
+  const batches = [...sent].map(([entry, state], id) => ({
+    ...{ id, batch_id: 'batch', kind: 'careTeam', records: 1, status: 200, answer: 'accepted' },
+    state: state === 'unanswered' ? 'sending' : 'settled',
+    holds: packEntries(state === 'rejected' ? [] : [entry]),
+  }))
+  const exceptions = [...sent].flatMap(([{ row, rule, content }, state]) =>
+    state === 'rejected'
+      ? [{ row: row.row, rule, content, outcome: 'rejected', field: null, ...REASON }]
+      : [],
+  )
+  const chunks = { exceptions: async () => exceptions, batches: async () => batches }
+  return { chunks: chunks as unknown as Ledger['chunks'] }
+}
 
 const REASON = { stage: 'submit', code: 'test', message: '', scrubbed: '' } as const
 const accepted = (entry: Entry) => ({ entry, outcome: 'accepted', batchId: 'batch', status: 200 }) as const

@@ -41,6 +41,13 @@ export class Gateway {
     return shown !== undefined && shown.content !== FOREIGN
   }
 
+  /** Forgets all records of a person whom it still knows. @returns their visits */
+  lose(): readonly number[] {
+    const visits = this.records.map(({ visit }) => visit)
+    this.records = []
+    return visits
+  }
+
   empty(): void {
     this.records = []
     this.isRegistered = false

@@ -5,6 +5,9 @@
  * 2. In the end the gateway has what the newest export says, or a run has said why not (`excuseOf`, each counted).
  * 3. Each line of a run that ended has one outcome.
  * 4. What is called accepted or unchanged is at the gateway.
+ * 5. Nothing newer is stored while a look may still decide on an older record of the job, but on a person's order.
+ * 6. In the end a record is in doubt, or waits, only where a request for its visit has had no answer since the last one that had, or where
+ *    the ledger is under suspicion.
  */
 import {
   type Content,
@@ -16,7 +19,7 @@ import {
   WITHDRAWN,
   type Word,
 } from '../../src/load/decide.ts'
-import { isWorthWriting, learn, type SlotEvent, takeOver } from '../../src/load/learn.ts'
+import { isWorthWriting, learn, type SlotEvent, takeOver, takesForce } from '../../src/load/learn.ts'
 import { FOREIGN, Gateway } from './gateway.ts'
 import { dayOfName, type History, JOBS, type Line, VISITS, visitOf } from './history.ts'
 import { placeOfExport } from './place.ts'
@@ -87,6 +90,8 @@ interface Newest {
   readonly row: number
   readonly content: Content
   readonly rule: string
+  /** When it was read. */
+  readonly at: number
   /** It repeats what the newest export before it said. */
   readonly isRepetition: boolean
 }
@@ -114,7 +119,9 @@ class World {
   readonly counts: Counts = {}
   private readonly gateway = new Gateway()
   private ledger = freshLedger()
-  private copy: { readonly ledger: Ledger; readonly newest: Map<number, Newest> } | undefined
+  private copy:
+    | { readonly ledger: Ledger; readonly newest: Map<number, Newest>; readonly lost: Set<string> }
+    | undefined
   private readonly inbox = new Map<string, File>()
   private readonly faults: readonly number[]
   private faultAt = 0
@@ -129,8 +136,18 @@ class World {
   /** Outcome that a run has told last, by delivery and row. */
   private readonly told = new Map<string, Outcome>()
   private isRestored = false
-  /** Visits of which something was sent under one name of the rule while another content stood under the other name. */
-  private readonly unlinked = new Set<number>()
+  /** By visit, when something was last sent under one name of the rule while another content stood under the other name. */
+  private readonly unlinked = new Map<number, number>()
+  /** Visits of which something was sent under one name of the rule, without an answer, while another content stood under the other name. */
+  private readonly unlinkedDoubts = new Set<number>()
+  /** Visits of which a profile could not tell, as it was unreadable or showed something newer. */
+  private readonly untold = new Set<number>()
+  /** Number of words read and of records sent. */
+  private now = 0
+  /** By slot, what may be there without an answer since the last one. */
+  private readonly unanswered = new Map<string, Set<Content>>()
+  /** Slots of visits that the gateway has lost, and of which no profile was read since. */
+  private lost = new Set<string>()
   /** A ledger that knew nothing of the person has met them where a record of others hid all of ours. */
   private isMetBehindOthers = false
 
@@ -186,7 +203,7 @@ class World {
         this.giveUp()
         return
       case 'back up':
-        this.copy = structuredClone({ ledger: this.ledger, newest: this.newest })
+        this.copy = structuredClone({ ledger: this.ledger, newest: this.newest, lost: this.lost })
         return
       case 'restore':
         this.restore()
@@ -212,6 +229,11 @@ class World {
         return
       case 'other job registers':
         this.gateway.isRegistered = true
+        return
+      case 'lose records':
+        for (const visit of this.gateway.lose())
+          for (const rule of ['a', 'b'])
+            for (const lost of [this.lost, this.copy?.lost]) lost?.add(this.keyOf(visit, rule))
         return
     }
   }
@@ -266,6 +288,7 @@ class World {
     const { own } = this
     const { open } = own
     if (open === undefined) return
+    const before = new Map(own.slots)
     for (const { row, slot, content, state } of open.intents) {
       const line = open.file.lines[row]
       if (line === undefined) continue
@@ -273,13 +296,17 @@ class World {
       this.tell(slot, { what: 'sending', content })
       this.tell(slot, { what: state, content })
     }
+    for (const { row } of open.intents) {
+      const line = open.file.lines[row]
+      if (line !== undefined) this.lapse(line.visit, before)
+    }
     for (const row of open.file.lines.keys()) this.told.set(`${open.file.delivery} ${row}`, 'rejected')
     own.open = undefined
   }
 
   private restore(): void {
     if (this.copy === undefined) return
-    const { ledger, newest } = structuredClone(this.copy)
+    const { ledger, newest, lost } = structuredClone(this.copy)
     for (const own of ledger.jobs) {
       for (const [key, slot] of own.slots) own.slots.set(key, { ...slot, seen: 'nothing' as const })
       for (const intent of own.open?.intents ?? [])
@@ -287,6 +314,7 @@ class World {
     }
     this.ledger = { ...ledger, isSuspect: true }
     this.newest = newest
+    this.lost = lost
     this.isRestored = true
   }
 
@@ -386,6 +414,7 @@ class World {
       content,
       rule: this.rule,
       isRepetition: before?.content === content,
+      at: ++this.now,
     }
     if (before === undefined || compareNewest(now, before, open.isRenewed) >= 0)
       this.newest.set(line.visit, structuredClone(now))
@@ -393,12 +422,14 @@ class World {
 
   private chunk(open: OpenExport, rows: readonly { readonly row: number; readonly line: Line }[]): void {
     const before = this.own.slots
+    const lost = new Set(this.lost)
     // What is learned is written down when the chunk is settled; a process that is killed leaves its intents alone.
     this.own.slots = new Map(before)
     try {
       this.work(open, rows)
     } catch (error) {
       this.own.slots = before
+      this.lost = lost
       throw error
     }
     for (const { line } of rows) this.lapse(line.visit, before)
@@ -436,16 +467,14 @@ class World {
     if (taken === undefined) return
     slots.set(this.keyOf(line.visit), taken.slot)
     slots.delete(former)
+    if (this.lost.delete(former)) this.lost.add(this.keyOf(line.visit))
   }
 
   /** Where the rule was sent under one name, by an answer or as a profile shows, its other name may have stood for it. */
   private lapse(visit: number, slots: ReadonlyMap<string, Slot>): void {
     const key = this.keyOf(visit)
     const before = slots.get(key) ?? EMPTY
-    const { stored } = this.slot(key)
-    const isNew = stored !== undefined && stored !== before.stored
-    if (isNew && (before.stored === undefined || before.isLapsed))
-      this.tell(this.otherOf(visit), { what: 'lapsed' })
+    if (takesForce(before, this.slot(key))) this.tell(this.otherOf(visit), { what: 'lapsed' })
   }
 
   /** Slot of the rule under its other name. */
@@ -486,17 +515,24 @@ class World {
   }
 
   private around({ visit }: Line, isAsked: boolean) {
-    const { ledger, own } = this
-    const older = [...own.slots].filter(([key]) => Number(key[0]) < visit)
+    const { ledger } = this
     return {
       isAsked,
       isSuspect: ledger.isSuspect,
-      isBehindDoubt: older.some(([, { doubts }]) => doubts.some(isOpen)),
+      isBehindDoubt: this.isBehindDoubt(visit),
       isTwin: false,
       isReported: false,
       isRefused: false,
       doubts: this.policy,
     }
+  }
+
+  /** Whether a look may still decide on an older record of the job, under the account as it is known now. */
+  private isBehindDoubt(visit: number): boolean {
+    return [...this.own.slots].some(
+      ([key, { doubts }]) =>
+        Number(key[0]) < visit && key.slice(2) === String(this.ledger.forgotten) && doubts.some(isOpen),
+    )
   }
 
   /** Whether the gateway turns out to know the person, with records that may be ours: then all is decided once more. */
@@ -526,6 +562,8 @@ class World {
     const isSuspect = ledger.isSuspect || this.slot(key).doubts.some((one) => one.content === content)
     const what = this.fault() % 5 === 1 ? 'unreadable' : verdictOf(gateway, visit, content)
     this.count(`profile: ${what}`)
+    if (what === 'hidden' || what === 'unreadable') this.untold.add(visit)
+    else if (what !== 'other' || this.slot(key).stored === content) this.lost.delete(key)
     this.tell(key, what === 'absent' ? { what } : { what, content, isSuspect })
   }
 
@@ -536,11 +574,17 @@ class World {
     const fault = this.fault() % 10
     if (fault === 9) throw new Killed('before the intent is written')
     const other = this.slot(this.otherOf(line.visit))
-    if (this.slot(key).stored === undefined && other.stored !== undefined) this.unlinked.add(line.visit)
+    const { stored, isLapsed } = this.slot(key)
+    if ((stored === undefined || isLapsed) && (other.stored !== undefined || other.doubts.length > 0))
+      this.unlink(line.visit)
     const intent: Intent = { row, slot: key, content, state: 'sending' }
     open.intents = [...open.intents, intent]
     this.tell(key, { what: 'sending', content })
+    const unanswered = this.unanswered.get(key) ?? new Set()
+    const wasUnanswered = unanswered.has(content)
+    this.unanswered.set(key, unanswered.add(content))
     if (fault === 1) {
+      if (!wasUnanswered) unanswered.delete(content)
       intent.state = 'refused'
       this.tell(key, { what: 'refused', content })
       return 'rejected'
@@ -550,10 +594,18 @@ class World {
     if (fault === 4) throw new Killed('stored, and not answered')
     if (fault === 2 || fault === 3) return undefined
     if (fault === 5) throw new Killed('answered, and not written down')
+    unanswered.clear()
+    this.unlinkedDoubts.delete(line.visit)
+    this.lost.delete(key)
     intent.state = 'accepted'
     this.tell(key, { what: 'accepted', content })
     if (fault === 6) throw new Killed('written down, and the chunk is not settled')
     return 'accepted'
+  }
+
+  private unlink(visit: number): void {
+    this.unlinked.set(visit, ++this.now)
+    this.unlinkedDoubts.add(visit)
   }
 
   private store(visit: number, content: Content): void {
@@ -563,6 +615,8 @@ class World {
       else if (this.isMetBehindOthers) this.count('sent again: a lost ledger, behind a record of others')
       else throw new Violation(`law 1: ${content} is stored while it stands`)
     }
+    if (policy !== 'resend' && this.isBehindDoubt(visit))
+      throw new Violation(`law 5: ${content} hides an older record that a look may decide`)
     gateway.store(visit, content)
   }
 
@@ -571,7 +625,8 @@ class World {
     const stored = this.gateway.of(line.visit)
     if (outcome === 'accepted' && !stored.includes(content))
       throw new Violation('law 4: accepted, and not there')
-    if (outcome === 'unchanged' && content !== WITHDRAWN && !stored.includes(content))
+    const isLost = this.lost.has(this.keyOf(line.visit))
+    if (outcome === 'unchanged' && content !== WITHDRAWN && !stored.includes(content) && !isLost)
       throw new Violation('law 4: unchanged, and not there')
     this.told.set(`${file.delivery} ${row}`, outcome)
   }
@@ -582,7 +637,7 @@ class World {
     const all = (policy: Policy): void => {
       for (this.job = 0; this.job < JOBS; this.job++) this.withPolicy(policy, () => this.night())
     }
-    for (const policy of ['hold', 'hold', 'look', 'hold'] as const) all(policy)
+    for (const policy of ['hold', 'hold', 'look', 'hold', 'hold'] as const) all(policy)
     this.judge('end')
     for (const policy of ['resend', 'hold'] as const) all(policy)
     this.judge('end, all sent again')
@@ -593,6 +648,7 @@ class World {
       this.job = visit % JOBS
       const wanted = this.newest.get(visit)
       if (wanted === undefined) continue
+      if (when === 'end') this.judgeWaiting(visit, wanted)
       const has = this.gateway.last(visit)
       const isThere = has === wanted.content || (wanted.content === WITHDRAWN && has === undefined)
       const why = isThere ? 'right' : this.excuseOf(visit, wanted, when !== 'end')
@@ -604,21 +660,40 @@ class World {
     }
   }
 
+  private judgeWaiting(visit: number, { reading: { file }, row }: Newest): void {
+    if (this.inbox.get(file.name)?.delivery !== file.delivery) return
+    const told = this.told.get(`${file.delivery} ${row}`)
+    if (told !== 'hold' && told !== 'wait') return
+    const { ledger, unlinked } = this
+    const unanswered = [...this.unanswered].flatMap(([key, { size }]) => (size > 0 ? [Number(key[0])] : []))
+    const isBehind = (other: number): boolean => (told === 'hold' ? other === visit : other <= visit)
+    if (ledger.isSuspect || [...unanswered, ...unlinked.keys()].some(isBehind)) return
+    throw new Violation(`law 6: visit ${visit} ends with "${told}", and every request for it was answered`)
+  }
+
   /** Why the gateway does not have the newest word, as a run has told it. */
   private excuseOf(visit: number, wanted: Newest, isSentAgain: boolean): string | undefined {
     const { file } = wanted.reading
     if (wanted.content === WITHDRAWN) return 'withdrawn: a person was told'
     // Of words that repeat what was said the place is not written: an older export that says the same is taken for as new, once it is mapped anew.
-    if (this.gateway.last(visit)?.split('m')[0] === wanted.content.split('m')[0])
+    const { latest, seen } = this.slotOf(visit, wanted)
+    const isOfOther = wanted.isRepetition || latest?.place.arrival !== wanted.reading.arrival
+    if (isOfOther && this.gateway.last(visit)?.split('m')[0] === wanted.content.split('m')[0])
       return 'the same value, read by another mapping'
-    if (this.unlinked.has(visit)) return 'the rule has another name and another content: nothing links them'
+    if (['a', 'b'].some((rule) => this.lost.has(this.keyOf(visit, rule))))
+      return 'the gateway has lost it, and nobody has looked'
+    const unlinkedAt = this.unlinked.get(visit)
+    if (
+      unlinkedAt !== undefined &&
+      (unlinkedAt > wanted.at || this.untold.has(visit) || this.unlinkedDoubts.has(visit))
+    )
+      return 'the rule has another name and another content: nothing links them'
     const lies = this.inbox.get(file.name)?.delivery === file.delivery
     const told = this.told.get(`${file.delivery} ${wanted.row}`)
     if (told === 'rejected') return 'rejected: a person was told'
     if (!isSentAgain || !lies) {
       if (told === 'hold' || told === 'wait') return `${told}: a person was told`
     }
-    const { latest, seen } = this.slotOf(visit, wanted)
     // Of a repeated withdrawal the place is not written either.
     const isOlder = wanted.reading.arrival < (latest?.place.arrival ?? 0)
     if (latest?.content === WITHDRAWN && (wanted.line.rank === 0 || isOlder))

@@ -55,10 +55,10 @@ export interface ClaimRequest {
 }
 
 export interface Claimed {
-  /** Accounts that were free, or already claimed by this lease. */
+  /** Accounts that were free, or already claimed by this job. */
   readonly accounts: ReadonlySet<string>
-  /** True where another job had claimed an account and ended without releasing the claim: process dead, or lease expired. */
-  readonly isTakenOver: boolean
+  /** Claimed accounts that a dead process of another run had claimed, and that run has not released since: milliseconds since then. */
+  readonly abandoned: ReadonlyMap<string, number>
 }
 
 /** Silence after which a process counts as dead, where all processes share a machine. */

@@ -8,7 +8,7 @@ import type {
   ChunkRecord,
   ExceptionRecord,
   ExportRecord,
-  PartState,
+  LedgerTables,
   Reading,
   RunPart,
   RunRecord,
@@ -156,19 +156,13 @@ export interface Profiles {
 export interface PartRecord {
   /** From 0. */
   readonly number: number
-  readonly state: PartState
+  readonly state: LedgerTables['part']['state']
   /** JSON: error that has stopped or failed the part. */
   readonly fault: string | null
   readonly tallies: Tallies
   readonly receiptsLength: number
   /** Settled rows. */
   readonly rows: { readonly read: number; readonly rejected: number; readonly skipped: number }
-}
-
-/** Parts of exports that several workers read. */
-export interface Parts {
-  /** In order; empty for an export that is read as one, and for an export that has ended. */
-  ofExport(exportRow: number): Promise<PartRecord[]>
 }
 
 /** Chunks, with their batches and exceptions. */

@@ -151,7 +151,7 @@ interface PartTable {
   /** From 0. */
   number: number
   /** `stopped`: the error is of this try alone. `failed`: the export, or the run, is over. */
-  state: PartState
+  state: 'open' | 'settled' | 'stopped' | 'failed'
   /** JSON (`PartFault`): why the part was stopped, or has failed. */
   fault: string | null
   /** JSON: counts of accounts and requests. */
@@ -163,8 +163,6 @@ interface PartTable {
   rows_rejected: ColumnType<number, number | undefined, number>
   rows_skipped: ColumnType<number, number | undefined, number>
 }
-
-export type PartState = 'open' | 'settled' | 'stopped' | 'failed'
 
 interface BatchTable {
   id: Generated<number>
@@ -514,6 +512,7 @@ interface DeadlineTable {
 interface PeopleTables {
   account: AccountTable
   claim: ClaimTable
+  abandoned_claim: AbandonedClaimTable
   forgotten: ForgottenTable
   shared_reference: SharedReferenceTable
   care_team: CareTeamTable
@@ -545,13 +544,19 @@ interface SharedReferenceTable {
   reference: Uint8Array
 }
 
-/** Accounts that a job reads and is about to write. A claim is valid as long as the lease with this token. */
+/** Accounts that a job reads and is about to write. A claim is valid as long as the lease of the job. */
 interface ClaimTable {
   gateway: string
   /** Hashed reference of the person. */
   account: Uint8Array
   job_id: number
   token: number
+}
+
+/** Claims without a process: the run alone can find out about its requests. */
+interface AbandonedClaimTable extends Omit<ClaimTable, 'token'> {
+  run_id: string
+  at: number
 }
 
 /** People whose account was erased or is no longer valid: deliveries to the account count as not delivered. */

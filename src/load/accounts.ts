@@ -418,10 +418,8 @@ async function registerOne(
       async (): Promise<KnownAccount> => {
         const { accountId = null, known } = await context.gateway.accounts.register({ ...registration })
         const named = nameIn(context.identity, reference, entry.row.name())
-        const answered = { reference, accountId, isNew: !known, sentBefore: null, born, named }
-        if (known) return answered
-        context.tallies.accounts.registered++
-        return answered
+        if (!known) context.tallies.accounts.registered++
+        return { reference, accountId, isNew: !known, sentBefore: null, born, named }
       },
       isLate,
     ),

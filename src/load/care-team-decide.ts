@@ -53,7 +53,7 @@ export function decideEntries(team: CareTeam, { changed }: Pick<CareTeamRules, '
   const isUnclear = ({ npi, status, isUncertain }: WantedCareTeam): boolean =>
     status === 'open' &&
     team.listed === 'unreadable' &&
-    (isUncertain || team.known.some((one) => one.npi === npi))
+    (isUncertain || team.isAbandoned || team.known.some((one) => one.npi === npi))
   const wanted = team.wanted.map((one): WantedCareTeam => {
     if (!isUnclear(one)) return one
     steps.set(one.entry, { step: 'doubt' })

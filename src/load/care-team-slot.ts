@@ -73,7 +73,7 @@ export interface WantedCareTeam extends WithFields {
   readonly place: number
   /** True where the entry's word on the mark was heard before. */
   readonly isHeard: boolean
-  /** True where the entry may have been sent without the ledger's knowledge. */
+  /** True where this run, or an earlier one of the job, may have sent the entry without the ledger's knowledge. */
   readonly isUncertain: boolean
 }
 
@@ -110,6 +110,8 @@ export interface CareTeam {
   readonly doubts: ReadonlySet<string>
   /** Providers with a refused deletion. */
   readonly refused: ReadonlySet<string>
+  /** True where another run may have sent entries, and nobody knows which. */
+  readonly isAbandoned: boolean
   /** True where all debts of the job are due; false where a later row of the export may change them. */
   readonly isWhole: boolean
   /** True once the mark is dealt with. */
@@ -127,6 +129,7 @@ export const careTeamOf = (
   shownUntil: 0,
   known,
   isWhole,
+  isAbandoned: false,
   isMarkDone: false,
   deletions: new Map(),
   marks: new Map(),

@@ -207,14 +207,14 @@ async function finishOf(
   return workOff(context, person)
 }
 
-interface Words extends CareTeamStatements, Pick<CareTeamContext, 'identity' | 'claims'> {
+interface Words extends CareTeamStatements, Pick<CareTeamContext, 'identity'> {
   readonly isUncertain: (entry: Entry) => boolean
 }
 
 /** @param open entries without an outcome. Other entries without an outcome are twins, and are left out */
 const wantedOf = (
   words: Words,
-  { hash, entries, team: { known } }: Person,
+  { entries, team: { known } }: Person,
   outcomes: Outcomes,
   open: ReadonlySet<Entry> = new Set(),
 ): WantedCareTeam[] =>
@@ -230,7 +230,7 @@ const wantedOf = (
     // A new record may come from a row heard before.
     const isHeard = !isNew && wasHeard(known, { npi, at: entry.observedAt, place })
     const id = outcome?.outcome === 'accepted' ? outcome.gatewayId : undefined
-    const isUncertain = words.isUncertain(entry) || words.claims.wasTakenOver(hash)
+    const isUncertain = words.isUncertain(entry)
     return [{ entry, npi, fields: fieldsSent(entry), status, id, place, isHeard, isUncertain }]
   })
 
@@ -279,7 +279,7 @@ async function peopleOf(
   said: CareTeamStatements,
   { accountIds, registered, claimed }: Pick<ResolvedAccounts, 'accountIds' | 'registered' | 'claimed'>,
 ): Promise<Person[]> {
-  const { gatewayName, identity, ledger } = context
+  const { gatewayName, identity, ledger, claims } = context
   const accounts = accountsOf(identity, said).filter(({ hash }) => claimed.has(hash))
   const hashes = accounts.map(({ hash }) => hash)
   const rows = await ledger.careTeams.ofAccounts(gatewayName, hashes)
@@ -287,7 +287,7 @@ async function peopleOf(
   const whole = await unreachable(context, owing)
   const held = await ledger.slots.heldContents(waitedFor([...whole].flat()))
   return accounts.map(({ hash, account, entries }) => {
-    const known = rows.get(hash) ?? NOBODY
+    const known = rows.get(hash) ?? []
     const npis = new Set(entries.map((entry) => npiOf(identity, entry)))
     const listedAgain = known.filter(({ npi, deletions }) => npis.has(npi) && deletions.some(isMissing))
     const isWhole = whole.has(known)
@@ -298,9 +298,11 @@ async function peopleOf(
       accountId: accountIds(account) ?? null,
       entries,
       isEmpty: registered.has(hash) && known.length === 0,
-      team: { ...team, deletions: new Map(listedAgain.map(({ npi }) => [npi, []])) },
+      team: {
+        ...team,
+        isAbandoned: claims.isAbandoned(hash),
+        deletions: new Map(listedAgain.map(({ npi }) => [npi, []])),
+      },
     }
   })
 }
-
-const NOBODY: KnownCareTeam[] = []

@@ -98,7 +98,7 @@ export class ChunkDecisions {
         this.outcomes.note([{ entry, outcome: 'unchanged', ...found }])
         continue
       }
-      const what = typeof verdict === 'object' ? await this.inItsPlace(verdict.inItsPlace) : verdict
+      const what = typeof verdict === 'object' ? await this.inItsPlace(entry, verdict.inItsPlace) : verdict
       if (what === 'other' && this.slots.isAgain && this.slots.of(entry).stored === content) {
         // The stored record comes from a later export than this one, which is read again.
         this.outcomes.note([{ entry, outcome: 'unchanged' }])
@@ -112,11 +112,12 @@ export class ChunkDecisions {
 
   /**
    * Judges a different record of the same instant by its id. The record may belong to another row, as of a second visit on one day. A record of an
-   * export unknown to the ledger was sent without the ledger's knowledge.
+   * export unknown to the ledger was sent without the ledger's knowledge; a rule that had another name meanwhile was sent under that name.
    */
-  private async inItsPlace(id: string): Promise<'other' | 'hidden'> {
-    const { exportId } = parseTransactionId(id) ?? {}
-    if (exportId === undefined) return 'hidden'
+  private async inItsPlace(entry: Entry, id: string): Promise<'other' | 'hidden'> {
+    const { exportId, content } = parseTransactionId(id) ?? {}
+    if (exportId === undefined || content === undefined) return 'hidden'
+    if (this.slots.isOfOtherName(entry, content)) return 'other'
     return (await this.context.memory.exports.withContent(exportId)).length === 0 ? 'other' : 'hidden'
   }
 
@@ -167,9 +168,7 @@ export class ChunkDecisions {
   }
 
   private inDoubt(entry: Entry, isAsked: boolean): EntryOutcome {
-    const outcome = this.isHeld(entry)
-      ? notSent(entry, 'held', HELD)
-      : notSent(entry, 'perhaps-sent', PERHAPS_SENT)
+    const outcome = notSent(entry, this.isHeld(entry) ? 'held' : 'perhaps-sent')
     return isAsked ? { ...outcome, isAsked } : outcome
   }
 
@@ -253,7 +252,7 @@ export class ChunkDecisions {
       }
       case 'wait':
         return this.slots.of(entry).stored === entry.content
-          ? { ...notSent(entry, 'waits-for-older', WAITS_FOR_OLDER), isUnclear: true }
+          ? { ...notSent(entry, 'waits-for-older'), isUnclear: true }
           : waitsForOlder(entry)
       case 'unchanged':
       case 'nothing':
@@ -284,27 +283,24 @@ export function shareFate(entry: Entry, fate: EntryOutcome): EntryOutcome {
   return { ...rest, entry, ...('isOthers' in isOthers ? isOthers : readBack === true ? stored : {}) }
 }
 
-const HELD = 'the record has been in doubt since an earlier run, and is not sent until the doubt is settled'
-
-const PERHAPS_SENT = 'not sent: an earlier run may have sent the record, and the profile cannot tell'
-
-const WAITS_FOR_OLDER = 'not sent: an older record of the series is in doubt, and this record would hide it'
-
-type InDoubt = Extract<EntryOutcome, { readonly outcome: 'in-doubt' }>
+const NOT_SENT = {
+  held: 'the record has been in doubt since an earlier run, and is not sent until the doubt is settled',
+  'perhaps-sent': 'not sent: an earlier run may have sent the record, and the profile cannot tell',
+  'waits-for-older': 'not sent: an older record of the series is in doubt, and this record would hide it',
+}
 
 const notSent = (
   entry: Entry,
-  code: 'held' | 'perhaps-sent' | 'waits-for-older',
-  message: string,
-): InDoubt => ({
+  code: keyof typeof NOT_SENT,
+): Extract<EntryOutcome, { readonly outcome: 'in-doubt' }> => ({
   entry,
   outcome: 'in-doubt',
   batchId: null,
-  reason: { stage: 'submit', code, message, scrubbed: message },
+  reason: { stage: 'submit', code, message: NOT_SENT[code], scrubbed: NOT_SENT[code] },
 })
 
 /** Outcome of a record that would hide an older record still in question. */
 export const waitsForOlder = (entry: Entry): EntryOutcome => ({
-  ...notSent(entry, 'waits-for-older', WAITS_FOR_OLDER),
+  ...notSent(entry, 'waits-for-older'),
   isAsked: true,
 })

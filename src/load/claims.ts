@@ -12,8 +12,8 @@ export interface Claims {
   take(accounts: readonly string[]): Promise<ReadonlySet<string>>
   /** Releases accounts. @param known care teams of the accounts now, for the next job that claims them */
   letGo(accounts: Iterable<string>, known?: readonly KnownCareTeam[]): Promise<void>
-  /** True for an account taken over from a dead process: requests of that process may be in no ledger. */
-  wasTakenOver(account: string): boolean
+  /** True for a claimed account that a dead process of another run abandoned: only that run can find out about its requests. */
+  isAbandoned(account: string): boolean
   /** Waits before the next attempt. @throws the reason of a stop */
   pause(): Promise<void>
 }
@@ -28,21 +28,22 @@ export function createClaims(
   isDead: (owner: string) => boolean,
   { now, pause, readLagMs }: Pick<Delivery, 'now' | 'pause' | 'readLagMs'>,
 ): Claims {
-  const takenOver = new Set<string>()
+  const ofDead = new Set<string>()
   return {
-    wasTakenOver: (account) => takenOver.has(account),
+    isAbandoned: (account) => ofDead.has(account),
     async take(accounts) {
       if (accounts.length === 0) return new Set()
-      const claimed = await runLedger.claimAccounts({ gateway, accounts, now: now() }, isDead)
-      if (!claimed.isTakenOver) return claimed.accounts
-      for (const account of claimed.accounts) takenOver.add(account)
-      // A list may show the last requests of a dead process late.
-      await pause(readLagMs)
-      return claimed.accounts
+      const request = { gateway, accounts, now: now() }
+      const { accounts: claimed, abandoned } = await runLedger.claimAccounts(request, isDead)
+      for (const account of abandoned.keys()) ofDead.add(account)
+      // A list may show the last requests of a dead process late. The clock may have been set back.
+      const waitMs = Math.min(readLagMs, readLagMs - Math.min(...abandoned.values()))
+      if (waitMs > 0) await pause(waitMs)
+      return claimed
     },
     async letGo(accounts, known = []) {
       const hashes = [...accounts]
-      for (const account of hashes) takenOver.delete(account)
+      for (const account of hashes) ofDead.delete(account)
       if (hashes.length + known.length > 0) await runLedger.saveCareTeams(gateway, known, hashes)
     },
     pause: () => pause(ASK_EVERY_MS),

@@ -55,11 +55,7 @@ export function keptSlot(
   return other === undefined ? { rule, ...words, word } : { rule, ...words, word, latest: wordsOf(other) }
 }
 
-/** Place of a lost word: every other word is newer. */
-const LOST: Pick<Word, 'place' | 'isLate'> = {
-  place: { anchor: 0, day: 0, arrival: 0, rank: FINAL, issued: 0, row: 0 },
-  isLate: true,
-}
+/** Lost word: every other word is newer. */
 const LOST_WORD: KeptWord = {
   arrival: 0,
   row: 0,
@@ -71,6 +67,7 @@ const LOST_WORD: KeptWord = {
   seen: 'nothing',
   copy: 0,
 }
+const LOST: Pick<Word, 'place' | 'isLate'> = { place: placeOf(new Map(), LOST_WORD), isLate: true }
 
 /** @returns the slots of a row, once the gateway is known to have the content of one slot */
 export function withStored(kept: readonly KeptSlot[], rule: string, content: Content): KeptSlot[] {
@@ -84,8 +81,13 @@ export function withStored(kept: readonly KeptSlot[], rule: string, content: Con
       ? { latest }
       : { latest: { first: latest.first, last: latest.last } }
   const slot = { rule, ...words, word: { ...word, isStored: true }, ...later }
-  return known === undefined ? [...kept, slot] : kept.map((one) => (one === known ? slot : one))
+  return withSlot(kept, slot)
 }
+
+const withSlot = (kept: readonly KeptSlot[], slot: KeptSlot): KeptSlot[] =>
+  kept.some(({ rule }) => rule === slot.rule)
+    ? kept.map((one) => (one.rule === slot.rule ? slot : one))
+    : [...kept, slot]
 
 /**
  * Restores slots from a run that is given up. No other run has brought words since: each run of the job first settles the open work of earlier runs.
@@ -108,6 +110,25 @@ export function withSent(
   })
   const now = isTaken ? learn(exported, { what: 'accepted before', content }) : exported
   const slot = keptSlot(rule, now, copy)
-  if (slot === undefined) return [...kept]
-  return known === undefined ? [...kept, slot] : kept.map((one) => (one === known ? slot : one))
+  return slot === undefined ? [...kept] : withSlot(kept, slot)
+}
+
+/**
+ * Marks rules that a given-up run did not send as perhaps the former names of those that it brought into force: nobody knows what its rows lack.
+ * @param before slots of a row before the run
+ * @param after slots with what the run sent
+ */
+export function withFormerNames(
+  before: readonly KeptSlot[],
+  after: readonly KeptSlot[],
+  sent: ReadonlySet<string>,
+): readonly KeptSlot[] {
+  const isInForce = ({ word }: KeptSlot): boolean => word.isStored && !word.isLapsed
+  const inForce = new Set(before.filter(isInForce).map(({ rule }) => rule))
+  if (!after.some((one) => isInForce(one) && !inForce.has(one.rule))) return after
+  return after.map((one) =>
+    sent.has(one.rule) || !one.word.isStored
+      ? one
+      : { ...one, word: { ...one.word, seen: 'nothing', isLapsed: true } },
+  )
 }

@@ -112,6 +112,12 @@ export function isWorthWriting(before: Slot, after: Slot): boolean {
   )
 }
 
+/** True where the gateway has the slot's stored content, as no other rule of the row was sent in its place. */
+const isInForce = ({ stored, isLapsed }: Slot): boolean => stored !== undefined && !isLapsed
+
+/** True where the rule is in force now and was not before: any rule absent from the row may be its former name. */
+export const takesForce = (before: Slot, now: Slot): boolean => isInForce(now) && !isInForce(before)
+
 function sending(slot: Slot, content: Content): Slot {
   const isAgain = slot.doubts.some((one) => one.content === content)
   const doubt = { content, state: 'sent' as const, ...(isAgain ? { isAgain } : {}) }
@@ -150,7 +156,7 @@ export function takeOver<One extends Slot>(
   content: Content,
   others: readonly One[],
 ): { readonly slot: Slot; readonly from: One } | undefined {
-  const hasOwn = slot.stored !== undefined && !slot.isLapsed
+  const hasOwn = isInForce(slot)
   const from = others.find((one) =>
     hasOwn && one.stored !== undefined
       ? false

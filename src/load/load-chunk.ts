@@ -108,15 +108,13 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
   return load(context, chunk)
 }
 
-const NOTHING_LEARNED: LearnedSlots = { delivered: [], ended: new Map(), asked: new Set() }
-
 /** Result of a chunk without profile records. */
-export const NOTHING_OF_PROFILES = {
+export const NOTHING_OF_PROFILES: Omit<LoadedChunk, 'outcomes'> = {
   followUpFailures: [],
   rowsCorrected: 0,
   accounts: { known: 0, refused: 0 },
-  learned: NOTHING_LEARNED,
-} as const
+  learned: { delivered: [], ended: new Map(), asked: new Set() },
+}
 
 /**
  * Loads people in parts: first the people who are ready, then the people whose registration keeps failing, or whom another job had claimed. Late

@@ -8,7 +8,7 @@ import { hasSameContent, type RowPrint } from '../model/ids.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
 import { type Content, EMPTY, type Incoming, type Place, type Slot, WITHDRAWN } from './decide.ts'
 import { doubtOf, keptSlot, placeOf, slotOf } from './kept-slots.ts'
-import { isWorthWriting, learn, type SlotEvent, takeOver } from './learn.ts'
+import { isWorthWriting, learn, type SlotEvent, takeOver, takesForce } from './learn.ts'
 import { type CellsHash, printOf } from './row-print.ts'
 import { type Memory, type Uncertain, usualRows } from './usual-rows.ts'
 
@@ -170,6 +170,17 @@ export class ChunkSlots {
     )
   }
 
+  /** True where the entry's rule had another name meanwhile, under which the content was sent. @param start first digits of the content */
+  isOfOtherName(entry: Entry, start: string): boolean {
+    const rules = this.exported.get(entry.rowKey)
+    return (
+      this.of(entry).isLapsed &&
+      [...this.rowOf(entry.rowKey)].some(
+        ([rule, { now }]) => rules?.has(rule) !== true && now.stored?.startsWith(start) === true,
+      )
+    )
+  }
+
   /** True for a withdrawal that a person was notified of before. */
   isReported(entry: Entry): boolean {
     return this.reported.has(entry)
@@ -305,11 +316,7 @@ export class ChunkSlots {
     const rules = this.exported.get(rowKey)
     // Each export shows a different part of a list: a missing result says nothing.
     const hasOtherRule = [...slots].some(
-      ([rule, { before, now }]) =>
-        now.stored !== undefined &&
-        now.stored !== before.stored &&
-        (before.stored === undefined || before.isLapsed) &&
-        !this.listed.has(rule),
+      ([rule, { before, now }]) => takesForce(before, now) && !this.listed.has(rule),
     )
     if (hasOtherRule && rules !== undefined)
       for (const [rule, slot] of slots) if (!rules.has(rule)) slot.now = learn(slot.now, { what: 'lapsed' })

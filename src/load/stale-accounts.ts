@@ -99,10 +99,8 @@ export function createStaleAccounts(context: StaleContext): StaleAccounts {
     if (stale.has(reference)) return
     const hashed = identity.account(entry.account)
     const known = (await ledger.people.accounts(gatewayName, [hashed])).get(hashed)
-    const isOfRun = (await ledger.people.registeredBy(gatewayName, [hashed], runLedger.lease.runId)).has(
-      hashed,
-    )
-    if (known === undefined || isOfRun) return
+    const ofRun = await ledger.people.registeredBy(gatewayName, [hashed], runLedger.lease.runId)
+    if (known === undefined || ofRun.has(hashed)) return
     const forget = (): Promise<void> => runLedger.forgetAccount(gatewayName, hashed, known.accountId)
     // Forgets before the account exists again: otherwise a process that ends in between would leave no trace.
     if (sign === 'no-account') {

@@ -1,4 +1,5 @@
 /** Checks jobs and mappings: each must be readable, and the places of exports and collections must exist. */
+import { readdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { targetPlace } from '../definitions/collect-definition.ts'
 import {
@@ -24,6 +25,8 @@ interface SourceLook {
   /** True to check servers, too, not only folders. */
   readonly servers: boolean
   readonly now: number
+  /** Path of an export that the latest run of a job has read, by job, where the ledger is not of this machine alone. */
+  readonly lastRead: ReadonlyMap<string, string>
   /** Settings for the targets and the gateway of jobs. */
   readonly settings: NotifySettings & GatewaySettings
 }
@@ -80,6 +83,13 @@ async function checkSource(
   if (source.place.local === undefined && !look.servers) return [result('not checked (--sources checks it)')]
   const { complete, waiting, refused } = await arrival.look(source, look.now)
   const waits = waiting.length === 0 ? '' : `, ${waiting.length} waiting`
+  const folder = source.place.local === undefined ? undefined : source.place.shown
+  const read = look.lastRead.get(subject)
+  if (folder !== undefined && read?.startsWith(folder) && (await readdir(folder)).length === 0) {
+    const found = `${folder} is empty, and the latest run has read ${read}`
+    const remedy = 'Mount the folder, if it is not mounted on this machine: `findmnt` lists the mounts.'
+    return [finding('job', 'warning', found, remedy, { subject })]
+  }
   return [
     result(`${counted(complete.length, 'export')} there${waits}`, waitingLines(waiting, source)),
     ...(await checkArchive(source, subject)),

@@ -10,31 +10,13 @@ import type { DriftWatch } from '../watch/drift-watch.ts'
 import { type ExportStep, exportFault } from './exports-of-run.ts'
 import type { OpenRun } from './open-run.ts'
 import { endsRun, faultOf, joinFiles } from './parts.ts'
-import type { RunPlan, World } from './plan.ts'
+import type { World } from './plan.ts'
 import { resumptionOf } from './resume.ts'
 
 /** Interval at which the parts are looked at. */
 const LOOK_MS = 250
 /** Interval at which tickets of open parts are sent again, in case of loss: the queue refuses a second ticket. */
 const SEND_AGAIN_MS = 10_000
-
-/** Number of parts to read an export in; 1 for an export that is read as one. An export begun by an earlier process keeps its number. */
-export async function numberOfParts(
-  plan: RunPlan,
-  run: OpenRun,
-  { record, mapping }: ExportStep,
-): Promise<number> {
-  const begun = await run.ledger.parts.ofExport(record.id)
-  if (begun.length > 0) return begun.length
-  const { parts } = plan.job.definition
-  const isWhole = plan.limit === Number.POSITIVE_INFINITY && record.reading === 'whole'
-  if (parts === 1 || plan.exports.from !== 'found' || !isWhole) return 1
-  if (mapping.definition.medicalRecords === undefined) return parts
-  // Two people may share the number of a request, which is sent once.
-  const notes = ['read as one part, as two people may share the number of a request for medical records']
-  run.events.emit({ type: 'exportNoted', name: record.name, notes })
-  return 1
-}
 
 interface Dividing {
   readonly opened: OpenExport

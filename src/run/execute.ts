@@ -18,7 +18,7 @@ import type { RowMapper } from '../transform/compile.ts'
 import { toLookAt } from '../watch/drift-watch.ts'
 import { type Chunk, createPipeline, cutChunks } from './chunks.ts'
 import { type Counted, countExports } from './count-exports.ts'
-import { numberOfParts, readDivided } from './divided.ts'
+import { readDivided } from './divided.ts'
 import { exportsInRange } from './exports-in-range.ts'
 import { type ExportStep, exportFault, resumeExports, startExports, startSelected } from './exports-of-run.ts'
 import { holdBack } from './held-back.ts'
@@ -149,6 +149,20 @@ async function runExport(
 async function readExport(plan: RunPlan, world: World, run: OpenRun, step: ExportStep): Promise<ExportEnd> {
   const count = await numberOfParts(plan, run, step)
   return count === 1 ? carryOut(run, step) : readInParts(plan, world, run, step, count)
+}
+
+/** Number of parts to read an export in; 1 for an export that is read as one. An export begun by an earlier process keeps its number. */
+async function numberOfParts(plan: RunPlan, run: OpenRun, { record, mapping }: ExportStep): Promise<number> {
+  const begun = await run.ledger.parts.ofExport(record.id)
+  if (begun.length > 0) return begun.length
+  const { parts } = plan.job.definition
+  const isWhole = plan.limit === Number.POSITIVE_INFINITY && record.reading === 'whole'
+  if (parts === 1 || plan.exports.from !== 'found' || !isWhole) return 1
+  if (mapping.definition.medicalRecords === undefined) return parts
+  // Two people may share the number of a request, which is sent once.
+  const notes = ['read as one part, as two people may share the number of a request for medical records']
+  run.events.emit({ type: 'exportNoted', name: record.name, notes })
+  return 1
 }
 
 /** Reads an export in parts, and does once what concerns the whole. @throws as `carryOut`, and the error that stops the run */

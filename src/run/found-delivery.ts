@@ -92,17 +92,13 @@ export function completeBeside(
     .map((one) => ({ ...one, checksum: byName.get(companion(checksum, one.delivery) ?? '') }))
 }
 
-interface Named {
-  readonly name: string
-}
-
 /**
  * Chooses a file beside the export: the file of the same date where both patterns have a date, else the last in export order (date in the name, then
  * name). The export itself is excluded.
  * @param exportName without a folder
  * @param exportPattern by which the export was found
  */
-export function chooseBeside<File extends Named>(
+export function chooseBeside<File extends { readonly name: string }>(
   files: readonly File[],
   pattern: string,
   exportName: string,

@@ -11,7 +11,7 @@ import type {
 } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
 import type { Place } from '../load/decide.ts'
-import { placeOf, withSent } from '../load/kept-slots.ts'
+import { placeOf, withFormerNames, withSent } from '../load/kept-slots.ts'
 import { FINAL } from '../model/entry.ts'
 import type { Receipt } from './receipts.ts'
 import { receiptsOfBatch } from './resume.ts'
@@ -45,16 +45,17 @@ export async function leftByGivingUp(
   )
   const orders = await ledger.exports.orders(jobId)
   const before = await ledger.slots.delivered(jobId, [...byKey.keys()])
-  const delivered: DeliveredRow[] = [...byKey].map(([rowKey, ofRow]) => ({
-    rowKey,
-    records: ofRow.reduce<readonly KeptSlot[]>(
+  const delivered = [...byKey].map(([rowKey, ofRow]): DeliveredRow => {
+    const known = before.get(rowKey) ?? []
+    const now = ofRow.reduce<readonly KeptSlot[]>(
       (slots, { place, isTaken, ...one }) =>
         withSent(slots, { ...one, place: placeOf(orders, { ...place, issued: 0 }) }, isTaken, (word) =>
           placeOf(orders, word),
         ),
-      before.get(rowKey) ?? [],
-    ),
-  }))
+      known,
+    )
+    return { rowKey, records: withFormerNames(known, now, new Set(ofRow.map(({ rule }) => rule))) }
+  })
   return {
     receipts: ofExports.flatMap(({ receipts }) => receipts),
     left: {

@@ -52,7 +52,7 @@ export async function releaseDoubts(
   const found = await sentAs(ledger, jobId, learned, sent)
   // The delivering run already has the receipt, even if a given-up run also sent the record. A doubt sends nothing itself.
   for (const one of taken) {
-    const isDelivered = before.get(one.rowKey)?.some((record) => isSame(record)(one)) === true
+    const isDelivered = before.get(one.rowKey)?.some(isStored(one)) === true
     if (isDelivered && (sent.get(one.content)?.batchId ?? null) === null) found.set(one.content, null)
   }
   const ruling = {
@@ -74,9 +74,9 @@ export async function releaseDoubts(
   return { ruling, sentAs: found }
 }
 
-const isSame =
-  (one: KeptSlot) =>
-  ({ rule, content }: HeldRecord): boolean =>
+const isStored =
+  ({ rule, content }: HeldRecord) =>
+  (one: KeptSlot): boolean =>
     one.rule === rule && one.word.isStored && hasSameContent(one, wordsOf(content))
 
 /** Transaction ids under which contents in doubt were sent, perhaps from another row or export. */

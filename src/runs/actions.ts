@@ -55,6 +55,7 @@ import {
   runJob,
 } from './run-job.ts'
 import { followRefusals } from './run-notices.ts'
+import { assertOwnHome } from './shared-home.ts'
 import { rerunJob } from './take-up.ts'
 import { type Trace, type TracedRow, traceRecord, traceRow } from './trace.ts'
 import { identityToLook } from './which-installation.ts'
@@ -444,6 +445,7 @@ export const accept = (
   withKnownLedger(application, async (ledger) => {
     const { home } = application.settings
     const deps = { ...application, home, ledger, events: createRunEvents(listener) }
+    await assertOwnHome(application, ledger)
     const run = await findRun(ledger, id)
     const records = await acceptInDoubt(deps, run, transactions, person)
     return { records, ...(await gatherStory(deps, run.id)) }
@@ -489,6 +491,7 @@ export const abandon = (
   withKnownLedger(application, async (ledger) => {
     const { home } = application.settings
     const deps = { ...application, home, ledger, events: createRunEvents(listener) }
+    await assertOwnHome(application, ledger)
     const run = await findRun(ledger, id)
     await giveUp(deps, run, person)
     return gatherStory(deps, run.id)

@@ -1,6 +1,6 @@
 /** Has workers run jobs: sends tickets, and follows them and their runs in the ledger. */
 import type { Job } from '../definitions/definition-files.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import type { LeaseRecord, Ledger } from '../ledger/ledger.ts'
 import type { RunRequest, SentTicket, TicketEnd, Tickets } from '../ledger/tickets.ts'
 import { type ExitCode, endingOf, WaybillError } from '../model/errors.ts'
 import { LOOK_EVERY_MS } from '../run/lease.ts'
@@ -74,10 +74,11 @@ export async function askForReport(
       await identityToSend(application, ledger, {})
       await assertSharedHome(application, ledger)
       const jobId = await ledger.jobs.id(name, asked.gateway)
+      const former = await ledger.leases.last(jobId)
       const ticket = await tickets.send(keyOf(name, asked.gateway), asked.request)
       if (ticket === undefined) throw heldByTicket(name)
       const onLook = async (isTaken: boolean): Promise<void> =>
-        watch.onLook?.(isTaken ? await runOf(application, ledger, jobId) : undefined)
+        watch.onLook?.(isTaken ? await runOf(application, ledger, jobId, former) : undefined)
       const ended = await awaitEnd(application, tickets, ticket, { name, onLook })
       const end = await endOf(application, ledger, name, ended)
       watch.onEnd?.(end)
@@ -118,7 +119,9 @@ export async function awaitEnd(
         if (state === 'queued') await tickets.withdraw(ticket)
         throw new WaybillError('interrupted', `the run of ${name} is no longer watched`, {
           remedy:
-            state === 'queued' ? 'No worker had begun it.' : 'It continues on its worker: `waybill watch`.',
+            state === 'queued'
+              ? 'Nothing has begun. Start a worker (`waybill worker`), and repeat the command.'
+              : 'It continues on its worker: `waybill watch`.',
         })
       }
       await onLook?.(state === 'taken')
@@ -131,10 +134,16 @@ export async function awaitEnd(
   }
 }
 
-/** Story of the run that holds the job; undefined before its first write. */
-async function runOf(application: Application, ledger: Ledger, jobId: number): Promise<RunStory | undefined> {
+/** Story of the run that holds the job; undefined before its first write. @param former lease before the ticket was sent */
+async function runOf(
+  application: Application,
+  ledger: Ledger,
+  jobId: number,
+  former: LeaseRecord | undefined,
+): Promise<RunStory | undefined> {
   const last = await ledger.leases.last(jobId)
-  const known = last === undefined ? undefined : await ledger.runs.find(last.run_id)
+  if (last === undefined || last.token === former?.token) return undefined
+  const known = await ledger.runs.find(last.run_id)
   return known && storyOf(application, ledger, known.id)
 }
 

@@ -22,6 +22,7 @@ import { runShell } from '../system/shell-command.ts'
 import { shipped } from '../system/shipped.ts'
 import type { Application, GatewayConnection } from './application.ts'
 import { openShare } from './gateway-share.ts'
+import { assertOwnHome } from './shared-home.ts'
 import { identityToSend, type WithoutOld } from './which-installation.ts'
 
 /** Concurrency limit of any job; the job's own limit is lower. */
@@ -293,9 +294,10 @@ export async function openGateways(
     onConnected?.(`Records go to ${connection.describe}.`)
     return connection
   }
+  const prepared = assertOwnHome(application, ledger).then(() => identityToSend(application, ledger, without))
   const common: Surroundings = {
     ledger,
-    identity: await identityToSend(application, ledger, without).catch(async (error: unknown) => {
+    identity: await prepared.catch(async (error: unknown) => {
       await close()
       throw error
     }),

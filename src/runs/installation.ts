@@ -12,6 +12,7 @@ import { shipped } from '../system/shipped.ts'
 import { nameRun } from './amend-run.ts'
 import { type Application, ledgerFile, noteBackup, withKnownLedger } from './application.ts'
 import { assertLedgerFile } from './ledger-address.ts'
+import { assertOwnHome } from './shared-home.ts'
 
 export interface PrunedInstallation extends Pruned {
   /** Space that the ledger's file released; undefined for a dry run. */
@@ -27,12 +28,13 @@ export async function pruneRuns(
   { before, dryRun }: { readonly before: number; readonly dryRun: boolean },
 ): Promise<PrunedInstallation> {
   const { settings, now, interrupt } = application
-  const pruned = await withKnownLedger(application, (ledger) =>
-    prune(
+  const pruned = await withKnownLedger(application, async (ledger) => {
+    await assertOwnHome(application, ledger)
+    return prune(
       { ledger, home: settings.home, now, interrupt },
       { before, dryRun, auditSince: now() - settings.auditKeep },
-    ),
-  )
+    )
+  })
   // A server makes room by itself.
   const isToCompact = !dryRun && settings.ledger === undefined
   return { ...pruned, ledger: isToCompact ? compactLedger(ledgerFile(application), now()) : undefined }

@@ -221,7 +221,7 @@ export function createScheduleTeller(context: TellerContext, deps: TellingOfSche
   /** Jobs of the last non-empty listing. */
   let names: readonly string[] = []
   let isEmpty = false
-  let delivery: Promise<void> | undefined
+  let isDelivering = false
 
   const targetsFor = async (job: string): Promise<readonly Target[]> =>
     (await readTargets(context.settings, job)) ?? known.get(job) ?? (await lastTargets(ledger, job)) ?? []
@@ -264,14 +264,15 @@ export function createScheduleTeller(context: TellerContext, deps: TellingOfSche
     /** Notifies the collected problems, and starts to deliver due notifications. Never rejects. */
     async beforeSleep() {
       await tellQuietly()
-      delivery ??= teller.deliver().finally(() => {
-        delivery = undefined
+      if (isDelivering) return
+      isDelivering = true
+      void teller.deliver().finally(() => {
+        isDelivering = false
       })
     },
     /** Notifies the rest, and delivers due notifications. */
     async end() {
       await tellQuietly()
-      await delivery
       await teller.deliver()
     },
   }

@@ -4,6 +4,7 @@ import { definitionsIn } from '../definitions/definition-files.ts'
 import { gatewayNameOf, NO_GATEWAY, readGatewayName } from '../definitions/jobs.ts'
 import type { Timeouts } from '../gateway/exchange.ts'
 import { createGateway } from '../gateway/gateway.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { shownAddress } from '../ledger/postgres/address.ts'
 import { inspectLedger, type LedgerFacts } from '../ledger/sqlite/inspect.ts'
 import { keyDiffers } from '../ledger/sqlite/installation.ts'
@@ -20,6 +21,7 @@ import { BUILT_IN, type Settings } from '../system/settings.ts'
 import { type Application, ledgerFile } from './application.ts'
 import { printedToken, sourceSettings } from './connect-gateway.ts'
 import { readNeeds } from './needs.ts'
+import { assertOwnHome } from './shared-home.ts'
 import { assertNothingLost, ownKey } from './which-installation.ts'
 
 export interface Looking {
@@ -38,6 +40,7 @@ export async function lookOver(application: Application, looking: Looking): Prom
     findings: ledger,
     facts,
     fingerprint,
+    lastRead = new Map(),
   } = settings.ledger === undefined
     ? await lookAtLedger(application, gatewayOf, ledgerFile(application))
     : await lookAtDatabase(application, settings.ledger)
@@ -57,7 +60,7 @@ export async function lookOver(application: Application, looking: Looking): Prom
     ...checkKey(settings, fingerprint),
     checkClock(now(), facts?.latestRunAt, gateway.clock),
     ...gateway.findings,
-    ...(await checkJobs(settings, { ...asked, now: now() })),
+    ...(await checkJobs(settings, { ...asked, now: now(), lastRead })),
     ...(await checkMappings(settings, looking.countCases)),
   ]
 }
@@ -112,19 +115,23 @@ interface LedgerLook {
   readonly findings: CheckFinding[]
   readonly facts?: LedgerFacts | undefined
   readonly fingerprint?: string | undefined
+  /** Path of an export of the latest run, by job. */
+  readonly lastRead?: ReadonlyMap<string, string>
 }
 
 /** Opens a ledger in PostgreSQL as a run does. */
-async function lookAtDatabase({ openLedger }: Application, url: string): Promise<LedgerLook> {
+async function lookAtDatabase(application: Application, url: string): Promise<LedgerLook> {
   try {
-    const ledger = await openLedger()
+    const ledger = await application.openLedger()
     try {
       const key = await ledger.installation.key()
       return {
         findings: [
           finding('ledger', 'ok', `${shownAddress(url)} answers, and has the tables of this version`),
+          ...(await checkSharedHome(application, ledger)),
         ],
         fingerprint: key?.fingerprint,
+        lastRead: await lastReadOf(ledger, await definitionsIn(application.settings.jobs)),
       }
     } finally {
       await ledger.close()
@@ -132,6 +139,31 @@ async function lookAtDatabase({ openLedger }: Application, url: string): Promise
   } catch (error) {
     if (!(error instanceof WaybillError)) throw error
     return { findings: [finding('ledger', 'problem', error.message, error.remedy)] }
+  }
+}
+
+async function lastReadOf(
+  { runs, exports }: Ledger,
+  jobs: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const paths = new Map<string, string>()
+  for (const job of jobs) {
+    const [run] = await runs.list(1, { job })
+    const [read] = run === undefined ? [] : await exports.ofRun(run.id)
+    if (read !== undefined) paths.set(job, read.path)
+  }
+  return paths
+}
+
+async function checkSharedHome(application: Application, ledger: Ledger): Promise<CheckFinding[]> {
+  try {
+    if (await assertOwnHome(application, ledger))
+      return [finding('home', 'ok', 'the folder that all machines share')]
+    if (application.settings.runBy !== 'workers') return []
+    return [finding('home', 'ok', 'not marked yet: the first worker makes it the home of all machines')]
+  } catch (error) {
+    if (!(error instanceof WaybillError)) throw error
+    return [finding('home', 'problem', error.message, error.remedy)]
   }
 }
 

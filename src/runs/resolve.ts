@@ -235,7 +235,7 @@ export async function giveUp(deps: AmendingDependencies, run: RunOfJob, person: 
     for (const remove of removals) await remove()
   }
   await amendRun(deps, run, end, (held) => {
-    const remedy = `A run that is under way is not given up. End its process first (Ctrl-C where it was typed), then type: waybill resolve ${run.id} --give-up`
+    const remedy = `A run that is under way is not given up. Stop it first: waybill stop ${run.id}. Then type: waybill resolve ${run.id} --give-up`
     return new WaybillError('job-held', held, { remedy })
   })
 }

@@ -30,10 +30,27 @@ export async function assertSharedHome(
   const mark = (await sharedHome.mark()) ?? (await sharedHome.claim(readOrMakeMark(home, randomHex(8))))
   const isThere = (): boolean => markIn(home) === mark
   if (isThere()) return isThere
-  throw new WaybillError('home-differs', `the home ${home} is not the home of the other machines`, {
+  throw homeDiffers(home, mark)
+}
+
+/**
+ * Asserts, before a process writes into its home, that no other home is the one that all machines share.
+ * @returns true if the home is shared
+ * @throws WaybillError `home-differs`
+ */
+export async function assertOwnHome(
+  { settings: { home } }: Pick<Machine, 'settings'>,
+  { sharedHome }: Pick<Ledger, 'sharedHome'>,
+): Promise<boolean> {
+  const mark = await sharedHome?.mark()
+  if (mark !== undefined && markIn(home) !== mark) throw homeDiffers(home, mark)
+  return mark !== undefined
+}
+
+const homeDiffers = (home: string, mark: string): WaybillError =>
+  new WaybillError('home-differs', `the home ${home} is not the home of the other machines`, {
     remedy: `Mount the folder that they share as ${home} (WAYBILL_HOME). If its content is lost, write ${mark} into ${fileOf(home)}: receipts and rejects of earlier runs are gone.`,
   })
-}
 
 function readOrMakeMark(home: string, fresh: string): string {
   const known = markIn(home)

@@ -3,7 +3,7 @@
  */
 import { readJob } from '../definitions/definition-files.ts'
 import { gatewayNameOf } from '../definitions/jobs.ts'
-import type { Ledger, PartOf } from '../ledger/ledger.ts'
+import { type Ledger, type PartOf, processName } from '../ledger/ledger.ts'
 import {
   type Lane,
   laneOf,
@@ -39,7 +39,8 @@ const LOOKED_AT = 50
  * Carries out tickets until interrupted. An interrupted run is handed back: another worker continues the run at once.
  * @param concurrency runs at once; one backfill and one part of an export beside them
  * @param watch makes the watch of each run
- * @throws WaybillError `usage-wrong` without a ledger in PostgreSQL, `ledger-unusable`
+ * @throws WaybillError `usage-wrong` without a ledger in PostgreSQL, `ledger-unusable`; `ledger-newer` once the ledger has been upgraded, and the
+ *   runs under way have ended
  */
 export async function keepWorking(
   application: Application,
@@ -64,6 +65,7 @@ export async function keepWorking(
   } as const
   const pause = () => sleep(ASK_EVERY_MS, interrupt).catch(() => {})
   let isAway = false
+  let isOld = false
   const takeOne = async (lane: Lane): Promise<Ticket | undefined> => {
     try {
       if (!hasHome()) throw new WaybillError('home-differs', 'the shared home is not mounted')
@@ -79,10 +81,10 @@ export async function keepWorking(
     }
   }
   const serve = async (lane: Lane): Promise<void> => {
-    while (!interrupt.aborted) {
+    while (!interrupt.aborted && !isOld) {
       const ticket = await takeOne(lane)
       if (ticket === undefined) await pause()
-      else await carryTicket(worker, tickets, ticket, watch())
+      else isOld = (await carryTicket(worker, tickets, ticket, watch())) === 'ledger-newer' || isOld
     }
   }
   logger.info('the worker has started')
@@ -92,15 +94,25 @@ export async function keepWorking(
   } finally {
     await tickets.close()
   }
+  // Newer workers take the ticket.
+  if (isOld) await withKnownLedger(application, async () => {})
   logger.info('the worker has ended')
 }
 
+/** Refusals of this machine alone, and interruptions: another worker continues. */
+const HANDED_BACK: ReadonlySet<string | undefined> = new Set([
+  'ledger-unusable',
+  'ledger-newer',
+  'home-differs',
+])
+
+/** @returns the code of the end */
 async function carryTicket(
   application: Application,
   tickets: Tickets,
   ticket: Ticket,
   watch: BeginWatch,
-): Promise<void> {
+): Promise<TicketEnd['code']> {
   const { interrupt, logger, sleep } = application
   const over = new AbortController()
   const beating = (async () => {
@@ -110,15 +122,21 @@ async function carryTicket(
       await sleep(BEAT_EVERY_MS, over.signal).catch(() => {})
     }
   })()
-  const end = await runTicket(application, ticket, watch)
+  const end = named(application, await runTicket(application, ticket, watch))
   over.abort()
   await beating
-  // Whoever reaches the database continues the run.
-  const isHandedBack = (interrupt.aborted && end.exit === EXIT.interrupted) || end.code === 'ledger-unusable'
+  const isHandedBack = (interrupt.aborted && end.exit === EXIT.interrupted) || HANDED_BACK.has(end.code)
   await (isHandedBack ? tickets.giveBack(ticket) : tickets.complete(ticket, end)).catch(() => {
     // The ticket comes back after the silence, and the next try finds the run in the ledger.
     logger.warn('the end of the run cannot be noted in the queue', { job: ticket.request?.job })
   })
+  return end.code
+}
+
+/** A message about files and folders concerns the machine of the worker. */
+function named({ owner }: Application, { words, ...end }: TicketEnd): TicketEnd {
+  if (words === undefined) return end
+  return { ...end, words: { ...words, message: `${words.message} (on the worker ${processName(owner)})` } }
 }
 
 async function runTicket(application: Application, ticket: Ticket, watch: BeginWatch): Promise<TicketEnd> {
@@ -191,7 +209,7 @@ async function begunBefore(
   const kind = laneOf(request) === 'backfill' ? 'backfill' : 'ordinary'
   return withKnownLedger(application, async (ledger) => {
     const jobId = await ledger.jobs.id(definition.job, gateway)
-    await awaitLease(application, ledger, jobId, kind === 'backfill')
+    await awaitLease(application, ledger, { jobId, givesWay: kind === 'backfill', sentAt })
     // Repeated as a whole: sends nothing.
     if (request.what === 'reconcile') return 'nothing'
     const origin = request.what === 'rerun' || request.what === 'resend' ? request.run : null
@@ -213,16 +231,23 @@ async function begunBefore(
 /** False for a request that may begin a run of its own behind the one that it finishes. */
 const isOneRun = (request: RunRequest): boolean => request.what !== 'run' || request.unfinishedAlone === true
 
+interface AwaitedLease {
+  readonly jobId: number
+  readonly givesWay: boolean
+  /** Instant of the ticket: a later lease is that of an earlier try, whose worker was silent and goes on. */
+  readonly sentAt: number
+}
+
 async function awaitLease(
   { now, sleep, interrupt, isDead }: Application,
   ledger: Ledger,
-  jobId: number,
-  givesWay: boolean,
+  { jobId, givesWay, sentAt }: AwaitedLease,
 ): Promise<void> {
   const until = now() + MOST_WAIT_MS
-  while (now() < until) {
+  for (;;) {
     const holder = await ledger.leases.holder(jobId, now(), isDead)
     if (holder === undefined || (holder.gives_way !== 0) !== givesWay) return
+    if (now() >= until && holder.acquired_at < sentAt) return
     await sleep(LOOK_EVERY_MS, interrupt)
   }
 }

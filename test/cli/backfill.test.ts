@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, test, vi } from 'vitest'
 import { z } from 'zod'
+import type { CommandContext } from '../../src/cli/command-form.ts'
+import { LOOK_EVERY_MS } from '../../src/run/lease.ts'
 import { type Fault, type FaultProxy, PASS, type Passing, startFaultProxy } from '../faults/fault-proxy.ts'
 import { type Clinic, HEADER, meetGateway, openClinic } from './clinic.ts'
 import { type Ended, ended, summaryOf } from './command-line.ts'
@@ -47,6 +49,7 @@ interface Scene {
   readonly clinic: Clinic
   readonly store: ReferenceStore
   readonly proxy: FaultProxy
+  readonly command: readonly string[]
   /** The process that was started last. */
   running?: ChildProcess
   /** The run of the same job that came while that was on. */
@@ -98,7 +101,7 @@ async function openScene(
   for (const day of days.toReversed()) await writeFile(join(place, nameOf(day)), HEADER + rowsOf(day))
   const command = ['backfill', 'clinic', ...RANGE] as const
   const scene: Scene = {
-    ...{ clinic, store, proxy },
+    ...{ clinic, store, proxy, command },
     start(...args) {
       scene.running = clinic.workplace.start(...command, ...args)
       return scene.running
@@ -424,18 +427,23 @@ test('an export that could not be read is read by the backfill typed again, and 
 })
 
 test('--rate keeps requests apart', async () => {
-  const times: number[] = []
-  const faultOf = (): Fault => {
-    times.push(performance.now())
-    return PASS
-  }
-  const scene = await openScene(WEEK, { faultOf })
-  await meetGateway(scene.clinic.workplace)
-  expect((await scene.backfill('--rate', '20')).code).toBe(0)
-  const [first = 0] = times
-  expect(times).toHaveLength(WEEK.length)
-  // Seven distances of 50 ms; the first request may take a little longer on its way.
-  expect((times.at(-1) ?? 0) - first).toBeGreaterThan(300)
+  const { clinic, proxy, command } = await openScene(WEEK)
+  await meetGateway(clinic.workplace)
+  // A clock that only the waits between requests move.
+  let at = Date.UTC(2026, 3, 1)
+  const waits: number[] = []
+  const clock = (context: CommandContext): CommandContext => ({
+    ...context,
+    now: () => at,
+    async sleep(ms, signal) {
+      if (ms === LOOK_EVERY_MS) return context.sleep(ms, signal)
+      waits.push(ms)
+      at += ms
+    },
+  })
+  expect((await clinic.workplace.waybillWith(clock, ...command, '--json', '--rate', '20')).code).toBe(0)
+  expect(proxy.seen).toHaveLength(WEEK.length)
+  expect(waits).toEqual(Array.from({ length: WEEK.length - 1 }, () => 50))
 })
 
 describe('--dry-run', () => {

@@ -3,12 +3,14 @@ import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'n
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { runCommandLine } from '../../src/main.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 export const PROJECT = resolve(import.meta.dirname, '../..')
 const ENTRY = join(PROJECT, 'bin/waybill.js')
+const FAST_CLOCK = pathToFileURL(join(import.meta.dirname, 'fast-clock.ts'))
 
 /** Shifts the clock of all processes: `npm run test:midnight`. */
 const SHIFTED_CLOCK = ['LD_PRELOAD', 'FAKETIME', 'FAKETIME_DONT_FAKE_MONOTONIC']
@@ -37,6 +39,8 @@ export interface Workplace {
   job(name: string, yaml: string): Promise<void>
   /** In a process of its own. */
   start(...args: string[]): ChildProcessWithoutNullStreams
+  /** In a process of its own, whose clock begins at an instant (UTC) and runs so many times as fast. */
+  startFast(at: string, speed: number, ...args: string[]): ChildProcessWithoutNullStreams
   /** Another program than the command line, with the same settings. */
   startProgram(file: string, ...args: string[]): ChildProcessWithoutNullStreams
   /** Within this process; in one of its own while a command of another folder is at work there, or if both write. */
@@ -82,6 +86,12 @@ export async function createWorkplace(
     job: (name, yaml) =>
       writeFile(join(folder, 'jobs', `${name}.yaml`), `job: ${name}\n${withShortLag(yaml)}`),
     start,
+    startFast: (at, speed, ...args) =>
+      startProgram(
+        `--import=${FAST_CLOCK}?${new URLSearchParams({ at, speed: `${speed}` })}`,
+        ENTRY,
+        ...args,
+      ),
     startProgram,
     waybillAt(instant, ...args) {
       return perform(folder, settings, args, clockAhead(Date.parse(instant) - Date.now()))

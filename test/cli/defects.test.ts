@@ -49,7 +49,7 @@ test('a run that breaks off for one ends with 70, in its metrics too', async () 
 test('an error that no command can catch ends the process with 70', async () => {
   const { workplace } = await openClinic()
   workplace.environment['NODE_OPTIONS'] =
-    `--import=data:text/javascript,setTimeout(()=>{throw(new(TypeError)('a_defect'))},1000)`
+    `--import=data:text/javascript,process.on('newListener',(name)=>{if(name==='uncaughtException')setImmediate(()=>{throw(new(TypeError)('a_defect'))})})`
   const { code, err } = await ended(workplace.start('gateway', '--port', '0'))
   expect({ code, err }).toMatchObject({
     code: 70,

@@ -246,8 +246,7 @@ test('a schedule looks by itself', async () => {
   })
   const { workplace } = clinic
   await writeFile(join(workplace.folder, 'told.txt'), '')
-  const fastClock = join(import.meta.dirname, 'fast-clock-process.ts')
-  const child = workplace.startProgram(fastClock, new Date(DUE - 10_000).toISOString(), '60', 'schedule')
+  const child = workplace.startFast(new Date(DUE - 10_000).toISOString(), 60, 'schedule')
   const over = ended(child)
   await new Promise<void>((resolve) => {
     child.stderr.on('data', (text: Buffer) => {

@@ -6,7 +6,8 @@ import {
   condition,
   startGateway,
 } from '../../packages/reference-gateway/test/gateway-under-test.ts'
-import { closedPort, serveRaw } from '../gateway/loopback.ts'
+import { closedPort } from '../closed-port.ts'
+import { serveRaw } from '../gateway/loopback.ts'
 import { openClinic, REGISTERED_ROW } from './clinic.ts'
 import { createWorkplace, type Ended } from './command-line.ts'
 import { startReferenceStore } from './reference-store.ts'

@@ -1,20 +1,15 @@
-import { randomInt } from 'node:crypto'
-import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
+import { closedPort } from '../closed-port.ts'
 import { answer, PASS } from '../faults/fault-proxy.ts'
 import { ANN, BEN, between, GOOD, HEADER, JOB, openClinic, rejectsOf } from './clinic.ts'
 import { ended, summaryOf } from './command-line.ts'
 import { startReferenceStore } from './reference-store.ts'
 
-/** Below those that the system gives out, so that no server of another test takes it while it is free. */
-const quietPort = (): number => randomInt(20_000, 30_000)
-
-const FAST_CLOCK = join(import.meta.dirname, 'fast-clock-process.ts')
 const PATIENT = { timeout: 60_000, interval: 50 }
 
 describe('a gateway that cannot be had', () => {
   test('not reachable: exit 3 after the job’s patience; once it is, the run goes on and nothing is doubled', async () => {
-    const first = await startReferenceStore({ open: true, port: quietPort() })
+    const first = await startReferenceStore({ open: true, port: await closedPort() })
     const port = Number(new URL(first.url).port)
     await first.close()
     const clinic = await openClinic({ store: first, job: `${JOB}submit: { patience: 1s }\n` })
@@ -58,7 +53,7 @@ describe('a gateway that cannot be had', () => {
   })
 
   test('a run that was interrupted and new exports: both are done, and the summary tells of both', async () => {
-    const first = await startReferenceStore({ open: true, port: quietPort() })
+    const first = await startReferenceStore({ open: true, port: await closedPort() })
     const port = Number(new URL(first.url).port)
     await first.close()
     const clinic = await openClinic({ store: first, job: `${JOB}submit: { patience: 1s }\n` })
@@ -125,7 +120,7 @@ test('a job that another process runs: exit 5, naming it; once that one is dead,
 const SPEED = 20
 
 test('who looks on is told that a run waits, and why; not of one that was killed; and it goes on by itself', async () => {
-  const first = await startReferenceStore({ open: true, port: quietPort() })
+  const first = await startReferenceStore({ open: true, port: await closedPort() })
   const port = Number(new URL(first.url).port)
   await first.close()
   const clinic = await openClinic({ store: first })
@@ -133,8 +128,7 @@ test('who looks on is told that a run waits, and why; not of one that was killed
   const { waybill } = clinic.workplace
   /** In a process of its own, until it says that nothing gets through. */
   const startWaiting = async () => {
-    const clock = [new Date().toISOString(), String(SPEED)]
-    const child = clinic.workplace.startProgram(FAST_CLOCK, ...clock, 'run', 'clinic')
+    const child = clinic.workplace.startFast(new Date().toISOString(), SPEED, 'run', 'clinic')
     const over = ended(child)
     let said = ''
     await new Promise<void>((resolve) => {

@@ -3,9 +3,9 @@ import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { answer, PASS } from '../faults/fault-proxy.ts'
-import { ANN, BEN, GOOD, HEADER, JOB } from './clinic.ts'
+import { ANN, BEN, CLINIC, GOOD, HEADER, JOB } from './clinic.ts'
 import { createWorkplace, summaryOf } from './command-line.ts'
-import { expectReceipts, type FaultyClinic, openFaultyClinic, showOf } from './left-behind.ts'
+import { expectReceipts, type FaultyClinic, openFaultyClinic, showOf, writeMapping } from './left-behind.ts'
 
 const CAT = 'cat,2026-03-02,63,5.3,72.5,kg,fine\n'
 const ALL = [...GOOD, 'cat body-weight 72.5', 'cat hba1c 5.3', 'cat heart-rate 63']
@@ -128,6 +128,32 @@ test('what the gateway has taken of an open chunk is not sent again, and no prof
   expect((await clinic.workplace.waybill('rerun', after.run, '--only', 'in-doubt')).code).toBe(0)
   expect(await clinic.stored()).toEqual(GOOD)
   await expectReceipts(clinic, { answer: 6 })
+})
+
+test('what was sent under another name of its rule is not overlooked once the rule has its former name back', async () => {
+  const clinic = await openFaultyClinic({
+    job: JOB,
+    patience: '1s',
+    submit: 'concurrency: 1, batch: { records: 1 }',
+  })
+  await clinic.deliver('day.csv', `${HEADER}${ANN}`)
+  expect((await clinic.run()).code).toBe(0)
+  const [first] = (await clinic.stored()).filter((record) => record.startsWith('ann heart-rate'))
+  await writeMapping(
+    clinic,
+    CLINIC.replace('heart-rate: "pulse"', 'pulse: { catalog: heart-rate, from: pulse }'),
+  )
+  await clinic.deliver('day.csv', `${HEADER}${ANN.replace('61', '70')}${BEN}`)
+  let sent = 0
+  clinic.strike(({ method }) => (method === 'POST' && ++sent > 1 ? answer(503) : PASS))
+  const interrupted = await clinic.run()
+  expect(await clinic.stored()).toContain('ann heart-rate 70')
+  expect((await clinic.workplace.waybill('resolve', summaryOf(interrupted).run, '--give-up')).code).toBe(0)
+  clinic.strike(() => PASS)
+  await writeMapping(clinic, CLINIC)
+  await clinic.deliver('day.csv', `${HEADER}${ANN}`)
+  expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ accepted: 1, unchanged: 2 })
+  expect((await clinic.stored()).filter((record) => record === first)).toHaveLength(2)
 })
 
 /** Given up with an open chunk: a batch of three whose records are in doubt, and one that was never answered; both were stored, or not. */

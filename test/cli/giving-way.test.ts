@@ -65,7 +65,9 @@ test('reconcile, rerun and resolve wait until the backfill lets them go first, a
     })
   }
   expect(refused).toMatchObject({ code: 5, err: expect.stringContaining('error job-held') })
-  expect(refused?.err).toContain(`then type: waybill resolve ${own} --give-up`)
+  expect(refused?.err).toContain(
+    `Stop it first: waybill stop ${own}. Then type: waybill resolve ${own} --give-up`,
+  )
   const summary = summaryOf(filled)
   expect(summary).toMatchObject({ run: own, state: 'finished', balanced: true, rows: { read: 9 } })
   expect(summary.records.biometric).toMatchObject({ made: 27, accepted: 15, unchanged: 12, inDoubt: 0 })

@@ -44,12 +44,12 @@ const Sent = z.array(z.object({ observationDate: z.string() }))
 export const daysOf = ({ body }: Passing): string =>
   [...new Set(Sent.parse(JSON.parse(body)).map((one) => one.observationDate.slice(0, 10)))].join(' ')
 
-/** A history of an export a day, and nothing in the inbox. */
-export async function openHistory(job = JOB): Promise<History> {
+/** A history of an export a day, and nothing in the inbox. @param more settings */
+export async function openHistory(job = JOB, more: Readonly<Record<string, string>> = {}): Promise<History> {
   const store = await startReferenceStore({ open: true })
   let faultOf: (request: Passing) => Fault | Promise<Fault> = () => PASS
   const proxy = await startFaultProxy(store.url, (request) => faultOf(request))
-  const clinic = await openClinic({ store, job, environment: gatewaySettings(proxy.url) })
+  const clinic = await openClinic({ store, job, environment: { ...gatewaySettings(proxy.url), ...more } })
   const { folder, home, environment } = clinic.workplace
   await mkdir(join(folder, 'history'))
   for (const day of DAYS) await writeFile(join(folder, 'history', nameOf(day)), HEADER + rowOf(day))

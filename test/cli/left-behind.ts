@@ -12,7 +12,7 @@ import { readReceipts } from './run-outputs.ts'
 export interface FaultyClinic extends Clinic {
   readonly proxy: FaultProxy
   /** What befalls requests from now on. */
-  strike(faultOf: (request: Passing) => Fault): void
+  strike(faultOf: (request: Passing) => Fault | Promise<Fault>): void
 }
 
 /** A clinic whose gateway can be made to fail. */
@@ -20,7 +20,7 @@ export async function openFaultyClinic(
   options: Parameters<typeof openClinic>[0] & { readonly patience?: string; readonly submit?: string } = {},
 ): Promise<FaultyClinic> {
   const store = await startReferenceStore({ open: true })
-  let faultOf: (request: Passing) => Fault = () => PASS
+  let faultOf: (request: Passing) => Fault | Promise<Fault> = () => PASS
   const proxy = await startFaultProxy(store.url, (request) => faultOf(request))
   const clinic = await openClinic({
     ...options,

@@ -134,6 +134,25 @@ test('a rule that has another name corrects, and takes back', async () => {
   expect(await clinic.values()).toEqual([70, 75, 70])
 })
 
+test('a rule that has another name for a while brings back the value that it had before, under each name', async () => {
+  const clinic = await openWithFirst()
+  await rm(clinic.first)
+  const words = [
+    ['20260303', 'heart', 75],
+    ['20260304', 'pulse', 70],
+    ['20260305', 'heart', 75],
+    ['20260306', 'pulse', 70],
+  ] as const
+  for (const [day, rule, value] of words) {
+    await clinic.writeMapping(mappingOf(rule))
+    const delivered = await clinic.deliverDay(day, rowOf(FIRST, value))
+    expect(await clinic.counts()).toMatchObject({ accepted: 1, unchanged: 0, inDoubt: 0 })
+    expect(await clinic.counts()).toMatchObject({ accepted: 0, unchanged: 1 })
+    await rm(delivered)
+  }
+  expect(await clinic.values()).toEqual([70, 75, 70, 75, 70])
+})
+
 test('a rule that has another name sends nothing again', async () => {
   const clinic = await openWithFirst()
   await clinic.writeMapping(mappingOf('heart'))

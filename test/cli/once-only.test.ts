@@ -1,13 +1,13 @@
 /** Runs that are stopped in the middle, and then gone about in another way: each record is stored once all the same. */
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { answer, PASS, startFaultProxy } from '../faults/fault-proxy.ts'
-import { ANN, BEN, CLINIC, GOOD, HEADER, JOB, openClinic } from './clinic.ts'
+import { ANN, BEN, CLINIC, GOOD, HEADER, JOB, meetGateway, openClinic } from './clinic.ts'
 import { summaryOf } from './command-line.ts'
 import { type FaultyClinic, openFaultyClinic, writeMapping } from './left-behind.ts'
 import { gatewaySettings, startReferenceStore } from './reference-store.ts'
+import { scheduledNights } from './scheduled-nights.ts'
 
 /** The next batch is stored and never answered, and nothing gets through after that: the command ends as interrupted. */
 const cutOff = (clinic: FaultyClinic): void =>
@@ -190,24 +190,30 @@ test('a run that was given up at once: what the gateway may still be at work on 
   const environment = gatewaySettings(proxy.url)
   const job = `${JOB}submit: { readLag: 3s, patience: 1s }\n`
   const clinic = await openClinic({ store, job, environment })
+  await meetGateway(clinic.workplace)
   await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}`)
-  const interrupted = await clinic.run()
+  const { command, commandWhile } = scheduledNights(clinic.workplace)
+  const interrupted = await command('2027-03-02T02:00:00Z', 'run', 'clinic', '--json')
   expect(interrupted.code).toBe(3)
   const [batch] = proxy.seen
   cut = false
-  await clinic.workplace.waybill('resolve', summaryOf(interrupted).run, '--give-up')
-  const run = clinic.run()
-  await sleep(1_000)
-  // It was on its way all the while.
-  await fetch(`${store.url}${batch?.path}`, {
-    method: 'POST',
-    body: batch?.body ?? '',
-    headers: {
-      'x-api-key': 'test-key',
-      authorization: 'Bearer test-token',
-      'content-type': 'application/json',
-    },
-  })
-  expect((await run).code).toBe(0)
+  await command('2027-03-02T02:00:02Z', 'resolve', summaryOf(interrupted).run, '--give-up')
+  let isThere = false
+  const arrive = async (): Promise<void> => {
+    if (isThere) return
+    isThere = true
+    // It was on its way all the while.
+    await fetch(`${store.url}${batch?.path}`, {
+      method: 'POST',
+      body: batch?.body ?? '',
+      headers: {
+        'x-api-key': 'test-key',
+        authorization: 'Bearer test-token',
+        'content-type': 'application/json',
+      },
+    })
+  }
+  const run = await commandWhile('2027-03-02T02:00:02Z', arrive, 'run', 'clinic', '--json')
+  expect([isThere, run.code]).toEqual([true, 0])
   expect(await clinic.stored()).toEqual(GOOD)
 })

@@ -9,7 +9,6 @@ import { emptySchema } from '../postgres/server.ts'
 import { ANN, BEN, type Clinic, GOOD, HEADER, meetGateway, openClinic } from './clinic.ts'
 import { type Ended, ended } from './command-line.ts'
 
-const FAST_CLOCK = join(import.meta.dirname, 'fast-clock-process.ts')
 const SPEED = 30
 const DAY = 86_400_000
 /** The first minute that is due: what was delivered by then has settled. */
@@ -56,7 +55,7 @@ interface Scheduling {
 }
 
 function start({ workplace }: Clinic, at: number): Scheduling {
-  const child = workplace.startProgram(FAST_CLOCK, iso(at), String(SPEED), 'schedule')
+  const child = workplace.startFast(iso(at), SPEED, 'schedule')
   let written = ''
   const waiting = new Set<() => void>()
   child.stderr.on('data', (text: Buffer) => {

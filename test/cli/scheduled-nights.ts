@@ -1,16 +1,12 @@
 /** Keeps the schedule of a workplace within this process, on a clock that goes on to the next moment that is waited for; all else is real. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { ClientRequest } from 'node:http'
-import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { WaybillError } from '../../src/model/errors.ts'
 import { createIdleClock } from '../load/idle-clock.ts'
 import type { HookServer } from '../notify/hook-server.ts'
 import { type Ended, ended, type Workplace } from './command-line.ts'
-
-/** Program for `startProgram`: an instant to begin at, a pace, and the words of a command. */
-export const FAST_CLOCK = join(import.meta.dirname, 'fast-clock-process.ts')
 
 /** Number of requests of this process that are under way. */
 function watchRequests(): () => number {
@@ -46,6 +42,8 @@ export interface Scheduled {
   keep(from: string, to: string, during?: During): Promise<Ended>
   /** A command that begins at an instant, to its end. */
   command(from: string, ...args: string[]): Promise<Ended>
+  /** The same. @param during as of `keep` */
+  commandWhile(from: string, during: During, ...args: string[]): Promise<Ended>
   /** A command of another process at an instant, also while the schedule is kept. */
   beside(instant: string, ...args: string[]): Promise<Ended>
 }
@@ -76,8 +74,9 @@ export function scheduledNights(workplace: Workplace): Scheduled {
     )
   }
   return {
-    beside: (instant, ...args) => ended(workplace.startProgram(FAST_CLOCK, instant, '1', ...args)),
+    beside: (instant, ...args) => ended(workplace.startFast(instant, 1, ...args)),
     keep: (from, to, during = () => {}) => on(from, Date.parse(to), during, 'schedule'),
     command: (from, ...args) => on(from, Number.POSITIVE_INFINITY, () => {}, ...args),
+    commandWhile: (from, during, ...args) => on(from, Number.POSITIVE_INFINITY, during, ...args),
   }
 }

@@ -1,6 +1,6 @@
 /** Machines of one ledger: each needs the folder that all share as its home. */
-import { readFile, rename } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readFile, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { emptySchema } from '../postgres/server.ts'
 import { ANN, BEN, GOOD, HEADER, openClinic } from './clinic.ts'
@@ -25,7 +25,7 @@ async function twoMachines() {
       worker.kill('SIGKILL')
       await over
     })
-    const says = (words: string) => expect.poll(() => log, { timeout: 20_000 }).toContain(words)
+    const says = (words: string) => expect.poll(() => log).toContain(words)
     return { worker, over, says }
   }
   return { environment, one, other, startWorker }
@@ -68,4 +68,53 @@ test('a worker whose folder is gone takes no run until it is back', async () => 
   await one.deliver('a.csv', HEADER + ANN + BEN)
   expect(summaryOf(await one.run())).toMatchObject({ state: 'finished' })
   expect(await one.stored()).toEqual(expect.arrayContaining(GOOD.slice(0, 1)))
+})
+
+test('doctor tells a machine without the shared folder, and what writes receipts or removes files is refused there', async () => {
+  const { environment, one, other, startWorker } = await twoMachines()
+  const doctor = async ({ workplace }: typeof one) => {
+    const { out } = await workplace.waybill('doctor', '--json')
+    return (JSON.parse(out) as { findings: readonly Record<string, string>[] }).findings
+  }
+  const lookAtHome = async (machine: typeof one) =>
+    (await doctor(machine)).filter(({ check, found }) => check === 'home' && /machine/.test(found ?? ''))
+  const path = await one.deliver('a.csv', HEADER + ANN)
+  // Makes the ledger, and refuses the wait for a worker.
+  const asking = one.workplace.start('run', 'clinic', '--json')
+  const over = ended(asking)
+  await expect.poll(() => one.workplace.waybill('runs', '--json').then(({ code }) => code)).toBe(0)
+  await startWorker(one).says('the worker has started')
+  const { run } = summaryOf(await over)
+  expect(await lookAtHome(one)).toEqual([
+    { check: 'home', level: 'ok', found: 'the folder that all machines share' },
+  ])
+  // As the place of a mount that is missing.
+  await rm(path)
+  expect(await doctor(one)).toContainEqual({
+    check: 'job',
+    level: 'warning',
+    subject: 'clinic',
+    found: `${dirname(path)} is empty, and the latest run has read ${path}`,
+    remedy: expect.stringContaining('Mount the folder'),
+  })
+  const { home } = other.workplace
+  expect(await lookAtHome(other)).toEqual([
+    {
+      check: 'home',
+      level: 'problem',
+      found: `the home ${home} is not the home of the other machines`,
+      remedy: expect.stringContaining(`Mount the folder that they share as ${home} (WAYBILL_HOME).`),
+    },
+  ])
+  const alone = await openClinic({ environment: { ...environment, WAYBILL_RUN_BY: 'this-process' } })
+  for (const args of [
+    ['resolve', run, '--accept'],
+    ['resolve', run, '--give-up'],
+    ['prune', '--older-than', '1d'],
+    ['rerun', run],
+  ])
+    expect(await alone.workplace.waybill(...args), args.join(' ')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining(`error home-differs: the home ${alone.workplace.home} `),
+    })
 })

@@ -62,7 +62,7 @@ test('what both bring of new people is stored once', async () => {
   const clinic = await openTwoJobs()
   clinic.strike((request) => (isCreation(request) ? late(1_200) : PASS))
   const people: string[] = []
-  for (const night of [1, 2, 3, 4, 5]) {
+  for (const night of [1, 2]) {
     const own = ['ann', 'ben', 'cleo'].map((name) => `${name}${night}`)
     people.push(...own)
     await clinic.bring(`night_${night}.csv`, own)

@@ -8,7 +8,13 @@ import { PASS } from '../faults/fault-proxy.ts'
 import { emptySchema } from '../postgres/server.ts'
 import { ANN, BEN, CLINIC, type Clinic, HEADER, openClinic } from './clinic.ts'
 import { type Ended, ended, summaryOf } from './command-line.ts'
-import { type FaultyClinic, openFaultyClinic, unanswered, writeMapping } from './left-behind.ts'
+import {
+  expectReceipts,
+  type FaultyClinic,
+  openFaultyClinic,
+  unanswered,
+  writeMapping,
+} from './left-behind.ts'
 
 const JOB = `exports: { from: ../inbox, match: "clinic_{date:yyyyMMdd}.csv", mapping: clinic }
 accounts: { register: never }
@@ -37,6 +43,7 @@ const withoutOwn = (text: string, folder: string, url: string): string =>
     .replaceAll(folder, 'FOLDER')
     .replaceAll(url, 'GATEWAY')
     .replaceAll(SINCE, 'THEN')
+    .replaceAll(/ \(on the worker [^)]+\)/g, '')
     .replaceAll(/[\d,.]+ (ms|s|rows a second|records a second)\b/g, 'SO MUCH')
 
 /** What a night, its mistakes and their repair print. */
@@ -145,7 +152,7 @@ test('a ticket of resolve --resend whose worker died is ended by the run that ha
     worker.kill('SIGKILL')
     await over
   })
-  await expect.poll(() => tickets.stateOf(sent), { timeout: 20_000 }).toEqual({ run: resent.run, exit: 0 })
+  await expect.poll(() => tickets.stateOf(sent)).toEqual({ run: resent.run, exit: 0 })
   expect(await clinic.stored()).toHaveLength(6)
 })
 
@@ -162,4 +169,37 @@ test('run, resume, rerun, run --file and backfill by workers print what they pri
   })
   const inOneProcess = await openClinic({ job: JOB })
   expect(await story(byWorker)).toEqual(await story(inOneProcess))
+})
+
+test('resolve --accept runs where it is typed: the lease refuses it while a worker runs the job, and each record has one receipt', async () => {
+  const environment = { WAYBILL_LEDGER: await emptySchema(), WAYBILL_RUN_BY: 'workers' }
+  const clinic = await openFaultyClinic({ job: JOB, environment })
+  const worker = clinic.workplace.start('worker')
+  const over = ended(worker)
+  onTestFinished(async () => {
+    worker.kill('SIGKILL')
+    await over
+  })
+  const accept = (run: string) => clinic.workplace.waybill('resolve', run, '--accept')
+  await clinic.deliver('clinic_20260301.csv', HEADER + ANN)
+  await clinic.run()
+  clinic.strike(unanswered('pass-then-reset'))
+  await clinic.deliver('clinic_20260302.csv', HEADER + BEN)
+  const { run } = summaryOf(await clinic.run())
+  const answers = Promise.withResolvers<typeof PASS>()
+  const arrived = Promise.withResolvers<void>()
+  clinic.strike(() => {
+    arrived.resolve()
+    return answers.promise
+  })
+  await clinic.deliver('clinic_20260105.csv', HEADER + DAN)
+  const running = clinic.run()
+  await arrived.promise
+  expect(await accept(run)).toMatchObject({ code: 5, err: expect.stringContaining('error job-held: ') })
+  answers.resolve(PASS)
+  expect(summaryOf(await running)).toMatchObject({ state: 'finished', balanced: true })
+  expect(await accept(run)).toMatchObject({ code: 0 })
+  expect(await accept(run)).toMatchObject({ code: 2, err: expect.stringContaining('error nothing-left') })
+  expect(await clinic.stored()).toHaveLength(9)
+  await expectReceipts(clinic, { answer: 6, decision: 3 })
 })

@@ -1,18 +1,21 @@
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { generateSamples } from '../../samples/generate.ts'
 import { openTickets } from '../../src/ledger/postgres/tickets.ts'
 import { createAccountIdCipher, NO_ACCOUNT_IDS } from '../../src/ledger/sealed-ids.ts'
 import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
-import { asAdmin, emptySchema } from '../postgres/server.ts'
+import { asAdmin, emptySchema, rowsOf } from '../postgres/server.ts'
 import { ANN, BEN, GOOD, HEADER, openClinic } from './clinic.ts'
-import { createWorkplace, ended, summaryOf, type Workplace } from './command-line.ts'
+import { createWorkplace, type Ended, ended, summaryOf, type Workplace } from './command-line.ts'
+import { DAYS, eachOnce, isBatch, nameOf, openHistory, rowOf, storedDays } from './history.ts'
+import { openFaultyClinic } from './left-behind.ts'
 import { gatewaySettings, startReferenceStore } from './reference-store.ts'
+import { FAST_CLOCK } from './scheduled-nights.ts'
 
 /** Of the 30 s within which a worker is replaced, the rest is for the looks of the others. */
 const LEASE_AT_MOST_MS = 20_000
+const KEY = 'of-all-machines-0123'
 const BIOMETRICS = 'POST /health-profile/biometrics/bulk'
 
 function startWorker({ start }: Workplace, ...options: string[]) {
@@ -27,19 +30,14 @@ function startWorker({ start }: Workplace, ...options: string[]) {
 
 /** Everything that the queue has stored, as text. */
 async function queueOf(url: string): Promise<string> {
-  const client = new pg.Client(url)
-  await client.connect()
-  try {
-    const { rows } = await client.query<{ name: string }>(
-      `select quote_ident(schemaname) || '.' || quote_ident(tablename) as name from pg_tables
-        where schemaname = current_schema() || '_queue'`,
-    )
-    let text = ''
-    for (const { name } of rows) text += JSON.stringify((await client.query(`select * from ${name}`)).rows)
-    return text
-  } finally {
-    await client.end()
-  }
+  const tables = await rowsOf<{ name: string }>(
+    url,
+    `select quote_ident(schemaname) || '.' || quote_ident(tablename) as name from pg_tables
+      where schemaname = current_schema() || '_queue'`,
+  )
+  let text = ''
+  for (const { name } of tables) text += JSON.stringify(await rowsOf(url, `select * from ${name}`))
+  return text
 }
 
 test('a worker runs the job with the summary and exit code of a run, and the queue has no health data', async () => {
@@ -90,7 +88,7 @@ test('a run that no worker has begun is withdrawn when its command is interrupte
   const over = ended(asking)
   await expect.poll(() => queueOf(url).catch(() => '')).toContain('"singleton_key":"clinic ')
   asking.kill('SIGINT')
-  expect(await over).toMatchObject({ code: 130, err: expect.stringContaining('No worker had begun it.') })
+  expect(await over).toMatchObject({ code: 130, err: expect.stringContaining('Nothing has begun.') })
   const tickets = await openTickets({ url }, { supervises: false, cipher: NO_ACCOUNT_IDS })
   onTestFinished(() => tickets.close())
   expect(await tickets.take('run')).toBeUndefined()
@@ -139,15 +137,9 @@ async function expectWhole({ store, asked }: Awaited<ReturnType<typeof underWay>
 }
 
 async function leaseLeftMs(url: string): Promise<number> {
-  const client = new pg.Client(url)
-  await client.connect()
-  try {
-    const clock = 'extract(epoch from clock_timestamp()) * 1000'
-    const { rows } = await client.query<{ left: string }>(`select expires_at - ${clock} as left from lease`)
-    return Number(rows[0]?.left)
-  } finally {
-    await client.end()
-  }
+  const clock = 'extract(epoch from clock_timestamp()) * 1000'
+  const [lease] = await rowsOf<{ left: string }>(url, `select expires_at - ${clock} as left from lease`)
+  return Number(lease?.left)
 }
 
 const gone = async (worker: ChildProcess): Promise<void> => {
@@ -177,10 +169,9 @@ test('a worker that is asked to end hands its run to another one at once', async
 
 test('a ticket whose worker died between the end of the run and that of the ticket is ended by that run', async () => {
   const url = await emptySchema()
-  const key = 'of-all-machines-0123'
-  const clinic = await openClinic({ environment: { WAYBILL_LEDGER: url, WAYBILL_KEY: key } })
+  const clinic = await openClinic({ environment: { WAYBILL_LEDGER: url, WAYBILL_KEY: KEY } })
   await clinic.deliver('a.csv', HEADER + ANN)
-  const cipher = createAccountIdCipher(() => key)
+  const cipher = createAccountIdCipher(() => KEY)
   const tickets = await openTickets({ url }, { supervises: false, cipher })
   onTestFinished(() => tickets.close())
   const request = { what: 'run', job: 'clinic', files: [] } as const
@@ -189,5 +180,78 @@ test('a ticket whose worker died between the end of the run and that of the tick
   const { run } = summaryOf(await clinic.run())
   await tickets.giveBack(taken)
   startWorker(clinic.workplace)
-  await expect.poll(() => tickets.stateOf(sent), { timeout: 20_000 }).toEqual({ run, exit: 0 })
+  await expect.poll(() => tickets.stateOf(sent)).toEqual({ run, exit: 0 })
+})
+
+test('a run on the worker of a backfill of its job waits until the backfill gives way', async () => {
+  const url = await emptySchema()
+  const scene = await openHistory(undefined, { WAYBILL_LEDGER: url, WAYBILL_RUN_BY: 'workers' })
+  const [first = '', second = ''] = DAYS
+  const last = DAYS.at(-1) ?? ''
+  startWorker(scene.workplace)
+  let run: Promise<Ended> | undefined
+  scene.strike(async (request) => {
+    if (!isBatch(request) || run !== undefined) return PASS
+    await scene.deliver(nameOf(last), HEADER + rowOf(last))
+    run = scene.workplace.waybill('run', 'clinic', '--json')
+    await expect.poll(() => rowsOf(url, 'select owner from waiting'), { timeout: 30_000 }).toHaveLength(1)
+    return PASS
+  })
+  const filled = summaryOf(await scene.workplace.waybill(...scene.backfill, '--json'))
+  expect(summaryOf((await run) ?? expect.fail('no run'))).toMatchObject({ state: 'finished' })
+  expect(filled).toMatchObject({ state: 'finished', balanced: true })
+  // The run goes first, behind the batch that was under way.
+  expect(scene.sent().slice(0, 3)).toEqual([first, last, second])
+  expect(await storedDays(scene.store)).toEqual(eachOnce(DAYS))
+})
+
+test('a worker whose ledger was upgraded hands its ticket back, and ends', async () => {
+  const url = await emptySchema()
+  const clinic = await openClinic({ environment: { WAYBILL_LEDGER: url, WAYBILL_KEY: KEY } })
+  await clinic.deliver('a.csv', HEADER + ANN)
+  await clinic.run()
+  const { over } = startWorker(clinic.workplace)
+  const tickets = await openTickets({ url }, { supervises: false, cipher: createAccountIdCipher(() => KEY) })
+  onTestFinished(() => tickets.close())
+  await expect.poll(() => rowsOf(url, 'select mark from shared_home'), { timeout: 20_000 }).toHaveLength(1)
+  await asAdmin(url, `insert into kysely_migration (name, timestamp) values ('9999-future', 'later')`)
+  const sent =
+    (await tickets.send('clinic', { what: 'run', job: 'clinic', files: [] })) ?? expect.fail('none')
+  const { code, err } = await over
+  expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining('error ledger-newer: ') })
+  expect(await tickets.stateOf(sent)).toBe('queued')
+})
+
+test('a ticket that came back although its worker goes on ends with the run of that worker', async () => {
+  const url = await emptySchema()
+  const environment = { WAYBILL_LEDGER: url, WAYBILL_KEY: KEY }
+  const clinic = await openFaultyClinic({ environment })
+  await clinic.deliver('a.csv', HEADER + ANN)
+  const answers = Promise.withResolvers<typeof PASS>()
+  const arrived = Promise.withResolvers<void>()
+  clinic.strike(({ method }) => {
+    if (method !== 'POST') return PASS
+    arrived.resolve()
+    return answers.promise
+  })
+  startWorker(clinic.workplace)
+  const tickets = await openTickets({ url }, { supervises: false, cipher: createAccountIdCipher(() => KEY) })
+  onTestFinished(() => tickets.close())
+  const request = { what: 'run', job: 'clinic', files: [] } as const
+  const sent = (await tickets.send('clinic', request)) ?? expect.fail('no ticket')
+  await arrived.promise
+  await tickets.giveBack({ ...sent, attempt: 0, sentAt: 0, request })
+  // Of this worker, 30 s pass in a third of a second.
+  const second = clinic.workplace.startProgram(FAST_CLOCK, new Date().toISOString(), '100', 'worker')
+  const over = ended(second)
+  onTestFinished(async () => {
+    second.kill('SIGKILL')
+    await over
+  })
+  await expect.poll(() => tickets.stateOf(sent), { timeout: 20_000 }).toBe('taken')
+  await delay(1_500)
+  expect(await tickets.stateOf(sent)).toBe('taken')
+  answers.resolve(PASS)
+  await expect.poll(() => tickets.stateOf(sent), { timeout: 20_000 }).toMatchObject({ exit: 0 })
+  expect(await clinic.stored()).toHaveLength(3)
 })

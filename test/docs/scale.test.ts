@@ -109,7 +109,7 @@ it('the sizes follow from the costs', () => {
   const [micros = 0, records = 0, rows = 0, kept = 0, log = 0, server = 0] = (
     /Measured costs: (.*?)\. A night/s.exec(text)?.[1]?.match(/(?<![\w-])\d+(\.\d+)?(?= )/g) ?? []
   ).map(Number)
-  expect([micros, records, rows, kept, log, server]).toEqual([200, 13.6, 35, 220, 590, 16])
+  expect([micros, records, rows, kept, log, server]).toEqual([200, 13.6, 35, 520, 590, 25])
   const night = 8 * 3600
   const sized = [...text.matchAll(/^\| ([\d,]{9,}) \| (.*) \|$/gm)]
   expect(sized).toHaveLength(3)

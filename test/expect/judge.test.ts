@@ -20,6 +20,12 @@ const cases: Case[] = [
   { what: 'nothing at all', ask: {}, state: 'missing', arrived: [] },
   { what: 'one that came', ask: { found: [TUE] }, state: 'arrived', arrived: [TUE.name] },
   {
+    what: 'one that came soon after the deadline before, which nobody judged',
+    ask: { found: [file('a_20260301.csv', '02T05:00')] },
+    state: 'arrived',
+    arrived: ['a_20260301.csv'],
+  },
+  {
     what: 'one that counted for the deadline before, and was read after it: it stays in the inbox',
     ask: { found: [MON], taken: [taken(MON, '02T02:15')], earlier: [seen(MON)] },
     state: 'missing',

@@ -1,5 +1,5 @@
 /** A source that takes a question and never answers: what is asked comes to its end, and so does the schedule. */
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Job, readJob } from '../../src/definitions/definition-files.ts'
@@ -41,7 +41,10 @@ ${more}`,
 
 test('a look is given up after a while, and told as one that nobody could make', async () => {
   const { parts, job, titles } = await watch(AbortSignal.timeout(300))
+  const temporary = await temporaryFolder()
+  vi.stubEnv('TMPDIR', temporary)
   const found = await judgeJob(parts, job)
+  expect(await readdir(temporary)).toEqual([])
   expect(found.map(({ state }) => state)).toEqual(['unreachable'])
   expect(titles).toEqual([
     'Waybill: nightly: exports at s3://b/in/*.csv could not be checked (source-unreachable)',
@@ -72,4 +75,31 @@ test.each([
   )
   interrupt.abort()
   await expect(looked).rejects.toMatchObject({ code: 'interrupted' })
+})
+
+test('of the dates in the names of exports, the latest three are named, whatever came last', async () => {
+  const folder = await temporaryFolder()
+  const inbox = join(folder, 'in')
+  await mkdir(inbox)
+  const expected = 'expect: { by: "30 1 * * *", zone: Etc/UTC }'
+  await writeFile(
+    join(folder, 'nightly.yaml'),
+    `job: nightly\nmapping: m\nexports: { from: in, match: "a_{date:yyyyMMdd}.csv", ${expected} }\n`,
+  )
+  const now = Date.parse('2026-03-09T12:00:00Z')
+  for (const [at, day] of ['06', '08', '02', '07', '05'].entries()) {
+    const file = join(inbox, `a_202603${day}.csv`)
+    await writeFile(file, 'x')
+    const written = new Date(now - (12 + at) * 3_600_000)
+    await utimes(file, written, written)
+  }
+  const ledger = await openLedger(':memory:')
+  onTestFinished(() => ledger.close())
+  const parts = {
+    ...{ ledger, gatewayOf: () => 'gateway', sources: {}, now: () => now },
+    ...{ patience: () => new AbortController().signal, tell: async () => {} },
+  }
+  const job = await readJob({ jobs: folder, mappings: folder }, 'nightly')
+  const [found] = await judgeJob(parts, job)
+  expect(found?.latestDates).toEqual(['2026-03-06', '2026-03-07', '2026-03-08'])
 })

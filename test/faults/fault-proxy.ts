@@ -45,7 +45,8 @@ export type Fault =
   | { readonly do: 'reset' }
   | { readonly do: 'pass-then-reset' }
   | { readonly do: 'hang' }
-  | { readonly do: 'pass-then-hang' }
+  /** `passed` is called once the gateway has answered. */
+  | { readonly do: 'pass-then-hang'; readonly passed?: () => void }
   /** Passes, and changes the text of the answer. */
   | { readonly do: 'pass-then-garble'; readonly garble: (text: string) => string }
   /** Passes, and changes what the answer says. */
@@ -154,7 +155,7 @@ async function inflict(
       return
     case 'pass-then-hang':
       await pass()
-      return
+      return fault.passed?.()
     case 'pass-then-garble': {
       const { status, text } = await pass()
       return give(status, fault.garble(text))

@@ -28,6 +28,19 @@ describe('the access token', () => {
     expect(server.seen.map(authorization)).toEqual(['Bearer stale', 'Bearer stale', 'Bearer fresh'])
   })
 
+  it('of a person is sent in its place, in the calls for that person alone', async () => {
+    const server = await serve(() => json(404, {}))
+    const gateway = client(server.url, {
+      accessToken: async () => 'of all',
+      userToken: async ({ reference }) => `of ${reference}`,
+    })
+    await gateway.assessment.currentPage().catch(() => {})
+    const own = await gateway.assessmentAs({ reference: 'ann', type: 'partnerAccountId' })
+    await own.currentPage().catch(() => {})
+    await gateway.assessment.currentPage().catch(() => {})
+    expect(server.seen.map(authorization)).toEqual(['Bearer of all', 'Bearer of ann', 'Bearer of all'])
+  })
+
   it('comes from its only source where there is no other', async () => {
     const server = await serve(() => echoing('a'))
     let fetches = 0

@@ -5,9 +5,9 @@ import { ENDPOINT_NAMES } from '../../packages/reference-gateway/src/fault-targe
 import type { FaultGiven } from '../../packages/reference-gateway/test/struck-gateway.ts'
 import { createGateway, type Gateway, type GatewayOptions } from '../../src/gateway/gateway.ts'
 import { GatewayError } from '../../src/gateway/gateway-error.ts'
+import { closedPort } from '../closed-port.ts'
 import { DOCUMENTED_CALLS } from './documented-calls.ts'
 import { type Outcome, ROWS, type Row, type Struck } from './fault-outcomes.ts'
-import { closedPort } from './loopback.ts'
 import { account, NOW, type SharedReference, startSharedReference, TOKEN } from './shared-reference.ts'
 import { type Attempt, type StruckWrite, type Told, WRITES } from './struck-writes.ts'
 

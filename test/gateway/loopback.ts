@@ -1,8 +1,6 @@
-import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http'
 import {
   type AddressInfo,
-  connect,
   createServer as createNetServer,
   type Server as NetServer,
   type Socket,
@@ -88,23 +86,6 @@ export async function listen(server: Server | NetServer, drop: () => void): Prom
   )
   const { port } = server.address() as AddressInfo
   return { url: `http://127.0.0.1:${port}`, connections: () => connections }
-}
-
-/**
- * A port of this machine on which nothing listens, nor will: a connection of this process has it for its own end, so
- * that no server is given it, as one could be that is free.
- */
-export async function closedPort(): Promise<number> {
-  const server = createNetServer((socket) => socket.unref())
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  const holding = connect(port, '127.0.0.1')
-  await once(holding, 'connect')
-  holding.unref()
-  server.close()
-  const { localPort } = holding
-  if (localPort === undefined) throw new Error('A connection without a port')
-  return localPort
 }
 
 /** A client with known credentials. It is closed with the test. */

@@ -4,17 +4,8 @@ import { Worker } from 'node:worker_threads'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { WholeBody } from '../../src/gateway/exchange-over-got.ts'
-import {
-  CLIENTS,
-  client,
-  closedPort,
-  echoing,
-  failureOf,
-  json,
-  serve,
-  serveRaw,
-  serveTcp,
-} from './loopback.ts'
+import { closedPort } from '../closed-port.ts'
+import { CLIENTS, client, echoing, failureOf, json, serve, serveRaw, serveTcp } from './loopback.ts'
 
 const SECRET = 'Wilhelmina Participant'
 const BODY = JSON.stringify([{ name: SECRET }])
@@ -161,7 +152,7 @@ describe.each(CLIENTS)('over %s', (_client, create) => {
         ended.push(once(socket, 'close'))
         socket.once('data', () => socket.write(`HTTP/1.1 101 Switching Protocols\r\n${head}`))
       })
-      const failure = await failureOf(create(client(server.url, { timeouts: { request: 500 } }), BODY))
+      const failure = await failureOf(create(client(server.url, { timeouts: { request: 60_000 } }), BODY))
       expect(failure).toMatchObject({ class: 'ambiguous' })
       await Promise.all(ended)
     })
@@ -199,6 +190,12 @@ describe.each(CLIENTS)('over %s', (_client, create) => {
         class: 'refused',
         status: 422,
       })
+    })
+
+    it('keeps the wait that a busy gateway asks for', async () => {
+      const { url } = await endless(429, { 'retry-after': '7' })
+      const failure = await failureOf(create(client(url, { maxAnswerBytes: 1_000_000 }), BODY))
+      expect(failure).toMatchObject({ class: 'not-taken', status: 429, retryAfterMs: 7_000 })
     })
 
     it('is measured after decompression', async () => {

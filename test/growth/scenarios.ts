@@ -176,7 +176,7 @@ const pure = (n: number, prepare: (n: number) => () => unknown): Scenario => ({
 
 export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'mapping init: equal headings': drafted(
-    400,
+    200,
     'a.csv',
     (n) => `${times(n, () => 'a')}\n${times(n, String)}\n${times(n, String)}\n`,
   ),
@@ -192,7 +192,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       `id,day,${times(n, (at) => `Weight (kg) ${at}`)}\np1,2026-03-02,${times(n, () => '70')}\np2,2026-03-02,${times(n, () => '71')}\n`,
   ),
   'mapping init: providers': drafted(
-    200,
+    100,
     'a.csv',
     (n) =>
       `id,day,${times(n, (at) => `doctor${at} npi,doctor${at} name`)}\np1,2026-03-02,${times(n, () => '1245319599,Moor')}\n`,
@@ -216,7 +216,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     JSON.stringify(Array.from({ length: n }, (_, at) => ({ id: `p${at}`, day: '2026-03-02', pulse: at }))),
   ),
   'mapping check: columns': checked(
-    2_000,
+    1_000,
     (n) => `${HEADER.trim()},${times(n, (at) => `column ${at}`)}\n${row(1)},${times(n, String)}\n`,
   ),
   'mapping check: headings that stand twice': checked(
@@ -252,7 +252,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     JSON.stringify([{ id: 'p', day: '2026-03-02', pulse: 60, text: '\\"'.repeat(n) }]),
   ),
   'json: damaged elements': json(2_000, (n) => `[${times(n, () => '{"id":}')}]`),
-  'hl7: messages': hl7(400, (n) => times(n, (at) => message(at, OBX(0)), '')),
+  'hl7: messages': hl7(200, (n) => times(n, (at) => message(at, OBX(0)), '')),
   'hl7: segments': hl7(400, (n) => message(1, times(n, OBX, '\r'))),
   'hl7: repetitions': hl7(2_000, (n) =>
     message(1, `OBX|1|NM|A1C^Hemoglobin A1c^L||${times(n, () => '5.1', '~')}|%`),
@@ -283,7 +283,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     return () => meantBy(['*.csv', '*.manifest'], listingOf(listing).refused)
   }),
   'a backfill: exports': {
-    n: 40,
+    n: 32,
     prepare: command(
       (n) => ({
         'jobs/clinic.yaml': JOB.replace('*.csv', '{date:yyyyMMdd}_*.csv'),

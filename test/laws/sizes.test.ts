@@ -11,8 +11,9 @@ import { createDispatcher } from '../../src/load/dispatcher.ts'
 import { endingOf } from '../../src/model/errors.ts'
 import { plainSending } from '../../src/run/senders.ts'
 import { readSettings } from '../../src/system/settings.ts'
+import { closedPort } from '../closed-port.ts'
 import { brief, collect, exportFile } from '../extract/export-file.ts'
-import { client, closedPort, json, serve } from '../gateway/loopback.ts'
+import { client, json, serve } from '../gateway/loopback.ts'
 import { createIdleClock } from '../load/idle-clock.ts'
 
 const KIB = 1024

@@ -63,14 +63,16 @@ test('an export is put aside in one job: its path, content and reading; what end
   ])
   expect(await putAside.contents(nightly)).toEqual(new Map([['/a.csv', 'aa']]))
   expect(await putAside.contents(weekly)).toEqual(new Map([['/a.csv', '34 12']]))
-  expect(await putAside.end('a.csv', 'nightly', { ...acting, at: 9 })).toBe(true)
-  expect(await putAside.contents(nightly)).toEqual(new Map())
+  expect(await putAside.begin('b.csv', 'nightly', { ...acting, at: 9 })).toBe(true)
+  expect(await putAside.end('a.csv', 'nightly', { ...acting, at: 10 })).toBe(true)
+  expect(await putAside.contents(nightly)).toEqual(new Map([['/b.csv', 'bb']]))
   expect(await putAside.contents(weekly)).toEqual(new Map([['/a.csv', '34 12']]))
   const noted = { by: 'ann', note: 'broken', run: null, subject: 'a.csv' }
   expect(await audit.read({})).toEqual([
     { ...noted, at: 7, job: 'nightly', action: 'put-aside' },
     { ...noted, at: 8, job: 'weekly', action: 'put-aside' },
-    { ...noted, at: 9, job: 'nightly', action: 'undo-put-aside' },
+    { ...noted, at: 9, job: 'nightly', action: 'put-aside', subject: 'b.csv' },
+    { ...noted, at: 10, job: 'nightly', action: 'undo-put-aside' },
   ])
 })
 

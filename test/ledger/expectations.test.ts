@@ -70,7 +70,8 @@ test('judgements are kept by what they are of, the newest three', async () => {
     ...{ ...key, due, judged_at: due, state: 'missing', expected: 1, arrived: 0, small: 0, known: '[]' },
     ...fields,
   })
-  await ledger.expectations.judge(record(1, { timetable: '0 2 * * * Etc/UTC' }))
+  // Later than all of the timetable that was changed.
+  await ledger.expectations.judge(record(99, { timetable: '0 2 * * * Etc/UTC' }))
   for (let due = 1; due <= 12; due++) await ledger.expectations.judge(record(due))
   await ledger.expectations.judge(
     record(12, { state: 'late', arrived: 1, known: '["a 1 1"]', judged_at: 20 }),

@@ -139,3 +139,26 @@ test('of what exports looked like, the latest of each job and mapping stay', asy
     expect(left.flatMap(({ content }) => (content === '' ? [] : [content]))).toEqual(['c', 'b'])
   }
 })
+
+test('of the files that runs began with, the latest of each job and mapping stay', async () => {
+  const ledger = await passingLedger()
+  const keys = [
+    ['nightly', 'm'],
+    ['nightly', 'n'],
+    ['weekly', 'm'],
+  ] as const
+  let startedAt = 0
+  for (const name of ['a', 'b', 'c'])
+    for (const [job, mapping] of keys) {
+      const run = await beginRun(ledger, `${job} ${mapping} ${name}`, { job, startedAt: ++startedAt })
+      const delivered = { address: `in/${name}`, name, bytes: 1, modifiedAt: startedAt }
+      await beginExport(run, { delivered, mapping: { name: mapping, digest: 'd', content: '{}' } })
+      await ledger.leases.release(run.lease)
+    }
+  const kept = { profiles: 9, deliveries: 2, auditSince: 0 }
+  expect(await ledger.pruning.removeLeftovers(kept, 99)).toMatchObject({ deliveries: keys.length })
+  for (const [job, mapping] of keys) {
+    const left = await ledger.expectations.taken(job, mapping, 9)
+    expect(left.map(({ name }) => name)).toEqual(['c', 'b'])
+  }
+})

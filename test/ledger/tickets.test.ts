@@ -1,4 +1,5 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { PgBoss } from 'pg-boss'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { openTickets } from '../../src/ledger/postgres/tickets.ts'
 import { createAccountIdCipher } from '../../src/ledger/sealed-ids.ts'
 import { emptySchema } from '../postgres/server.ts'
@@ -87,4 +88,14 @@ test('a ticket is found by its request, open or over, and read with the key of i
   expect(foreign.request).toBeUndefined()
   await tickets.complete(foreign, { exit: 2 })
   expect(await found(1)).toEqual(sent)
+})
+
+test('upkeep of the queue that fails between two calls ends no process', async () => {
+  const start = vi.spyOn(PgBoss.prototype, 'start')
+  onTestFinished(() => start.mockRestore())
+  await opened(await emptySchema())
+  const [queue] = start.mock.contexts
+  if (!(queue instanceof PgBoss)) expect.fail('the queue was not started')
+  // An event of this name without a listener is thrown.
+  expect(() => queue.emit('error', new Error('the database is away'))).not.toThrow()
 })

@@ -65,3 +65,23 @@ test('a target knows how a job ends by the newest notification of an end, where 
   await tell(nightly, 'a', 'run-ended')
   expect(await isNotified()).toBe(true)
 })
+
+test('open notifications are counted by job: those that wait, and those that were given up', async () => {
+  const ledger = await openLedger(':memory:')
+  onTestFinished(() => ledger.close())
+  const { notifications } = ledger
+  const add = async (job: string, end?: 'deliver' | 'give-up' | 'fail') => {
+    const jobId = await ledger.jobs.id(job, 'gateway')
+    const id = `${job} ${end}`
+    const row = { messageId: id, kind: 'run-ended', subject: id, target: 't', address: 't', notice: '{}' }
+    await notifications.add(jobId, [row], 1)
+    if (end === undefined) return
+    const claimed = (await notifications.claim(1, 9)) ?? expect.fail('none is due')
+    await notifications.move(claimed, end, { at: 1, ...(end === 'deliver' ? {} : { error: 'e', nextAt: 9 }) })
+  }
+  for (const end of ['deliver', 'give-up', 'fail'] as const) await add('nightly', end)
+  await add('weekly', 'give-up')
+  await add('nightly')
+  const counts = ['nightly', 'weekly', 'monthly'].map((job) => notifications.countOpen(job))
+  expect(await Promise.all(counts)).toEqual([3, 1, 0])
+})

@@ -70,6 +70,26 @@ const histories: Readonly<Record<string, TeamHistory>> = {
     ],
     faults: [0, 0, 0, 8, 3],
   },
+  'the first bytes come again while a dead process of another job has claimed the account': {
+    ...{ ...replacing, changed: 'add', missing: 'keep', keepsIds: true },
+    steps: [
+      deliver([line()]),
+      { what: 'correct', job: 0, lines: [line({ practice: 1 })] },
+      { ...deliver([line({ provider: 1 })], { job: 1 }), dies: true },
+      { what: 'first again', job: 0 },
+    ],
+    faults: [],
+  },
+  'the first bytes come again to a process that dies before it sends anything': {
+    ...{ ...replacing, changed: 'add', missing: 'keep', keepsIds: true },
+    steps: [
+      deliver([line()]),
+      { what: 'correct', job: 0, lines: [line({ practice: 1 })] },
+      { what: 'first again', job: 0, dies: true },
+      { what: 'no export', job: 0 },
+    ],
+    faults: [],
+  },
   'two exports within the delay of a list name two providers, known since different times': {
     ...{ ...replacing, changed: 'add', missing: 'keep', isHurried: true },
     steps: [

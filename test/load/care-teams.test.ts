@@ -79,6 +79,15 @@ describe('what the account has', () => {
     expect(await loading.marked()).toEqual(['Test Practice'])
   })
 
+  it('is not said to be of others where the gateway keeps no ids', async () => {
+    const loading = await startWith([])
+    const text = `[{${made().text}an earlier batch"}}}]`
+    await loading.gateway.careTeams.sendBulk(Buffer.from(text), 1)
+    const { outcomes } = await loading.load([made({ day: 1 })])
+    expect(outcomes[0]).toMatchObject({ outcome: 'unchanged', found: true })
+    expect(outcomes[0]).not.toHaveProperty('isOthers')
+  })
+
   it('is not asked for where the person was registered just now; the same twice in a chunk is sent once', async () => {
     const loading = await startLoading()
     const { outcomes } = await loading.load([made({ row: 1 }), made({ row: 2, day: 1 })])

@@ -1,11 +1,13 @@
 /** People who are another job's for a while: nothing of them is read and then written before that one lets them go. */
-import { expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import { plan } from '../../packages/reference-gateway/test/struck-gateway.ts'
 import type { RunLedger } from '../../src/ledger/ledger.ts'
 import { settleOwed } from '../../src/load/care-team-owed.ts'
+import { receiptsOf } from '../../src/run/receipts.ts'
 import { PASS } from '../faults/fault-proxy.ts'
-import { CARE_TEAMS, failureOf, startLoading, startOther } from './loading.ts'
+import { CARE_TEAMS, failureOf, type LoadingOptions, startLoading, startOther } from './loading.ts'
 import { made } from './made-up-care-teams.ts'
-import { biometric, entryOf, IDENTITY, registrationOf } from './made-up-entries.ts'
+import { biometric, DAY_MS, entryOf, IDENTITY, OBSERVED_AT, registrationOf } from './made-up-entries.ts'
 
 const REGISTER = '/account/register'
 type Loading = Awaited<ReturnType<typeof startLoading>>
@@ -142,4 +144,84 @@ test('a batch that an earlier process sent is settled for all of its people, als
   expect(outcomes.map(({ outcome }) => outcome)).toEqual(['accepted', 'accepted', 'accepted', 'accepted'])
   const ids = await loading.storedIds('biometric')
   expect(ids.filter((id) => id === measured[1]?.transactionId)).toHaveLength(1)
+})
+
+describe('people whom a dead process of another job had claimed', () => {
+  const UNREADABLE: LoadingOptions = {
+    gateway: { faults: plan({ on: 'listCareTeams', do: 'refuse', status: 404 }) },
+  }
+
+  async function register({ runLedger, reference, gateway }: Loading, ...people: string[]): Promise<void> {
+    for (const person of people) {
+      const draft = registrationOf(person)
+      if (!draft.ok) throw new Error('the person can be registered')
+      const { accountId = null } = await gateway.accounts.register({ ...draft.registration })
+      const account = { reference: hashed(person), accountId, isNew: true, sentBefore: null }
+      await runLedger.saveAccounts(reference.url, [account], 0)
+    }
+  }
+
+  /** Lets a process of another job claim the people, send each an entry, and die. */
+  async function diesWith(loading: Loading, ...people: string[]): Promise<void> {
+    await register(loading, ...people)
+    const other = await startOther(loading)
+    await claim(loading, other, ...people)
+    for (const person of people) {
+      const { text } = made({ person, observedAt: OBSERVED_AT + DAY_MS })
+      const body = `[{${text}a batch","persistentRecordId":"of another job ${person}"}}}]`
+      await loading.gateway.careTeams.sendBulk(Buffer.from(body), 1)
+    }
+    await loading.ledger.leases.release(other.lease)
+  }
+
+  test('are in doubt behind an unreadable list, and nobody beside them in the request', async () => {
+    const loading = await startLoading(UNREADABLE)
+    await diesWith(loading, 'claimed')
+    await register(loading, 'free')
+    const { outcomes } = await loading.load([made({ person: 'claimed' }), made({ person: 'free', row: 2 })])
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['in-doubt', 'accepted'])
+  })
+
+  test('are in doubt in whatever chunk they come, also once somebody else has had them', async () => {
+    const loading = await startLoading(UNREADABLE)
+    await diesWith(loading, 'claimed', 'later')
+    const loaded = await loading.load([made({ person: 'claimed' })])
+    await loading.settle(loaded)
+    const { outcomes } = await loading.load([made({ person: 'later', row: 2 })], false, 2)
+    expect(outcomes).toMatchObject([{ outcome: 'in-doubt' }])
+    expect(await loading.stored('careTeam')).toHaveLength(2)
+  })
+
+  test('are read once their list cannot be late, whoever took them over in between and died', async () => {
+    const loading = await startLoading({
+      faultOf: ({ method, path }) =>
+        method === 'GET' && path === CARE_TEAMS && loading.clock.now < shownFrom
+          ? { do: 'pass-then-edit', edit: (envelope) => ({ ...envelope, data: [] }) }
+          : PASS,
+    })
+    const shownFrom = loading.clock.now + 5_000
+    await diesWith(loading, 'claimed')
+    const request = { gateway: loading.reference.url, accounts: [hashed('claimed')], now: loading.clock.now }
+    await loading.runLedger.claimAccounts(request, () => false)
+    const { outcomes } = await loading.load([made({ person: 'claimed' })])
+    expect(outcomes).toMatchObject([{ outcome: 'unchanged', found: true }])
+    expect(await loading.stored('careTeam')).toHaveLength(1)
+  })
+
+  test('have no second receipt of what this job has sent before', async () => {
+    const loading = await startLoading()
+    const receipts: unknown[] = []
+    for (const [at, name] of ['Test Practice', 'New Practice', 'Test Practice'].entries()) {
+      if (at === 2) {
+        const other = await startOther(loading)
+        await claim(loading, other, 'person-1')
+        await loading.ledger.leases.release(other.lease)
+      }
+      const loaded = await loading.load([made({ name })], false, at + 1, at + 1)
+      receipts.push(...receiptsOf(loaded.outcomes, new Map()))
+      await loading.settle(loaded, at + 1)
+    }
+    expect(receipts).toHaveLength(2)
+    expect(await loading.stored('careTeam')).toHaveLength(2)
+  })
 })

@@ -15,7 +15,7 @@ import {
   type Surroundings,
   WITHDRAWN,
 } from '../../src/load/decide.ts'
-import { isWorthWriting, learn, orderOf, type SlotEvent, takeOver } from '../../src/load/learn.ts'
+import { isWorthWriting, learn, orderOf, type SlotEvent, takeOver, takesForce } from '../../src/load/learn.ts'
 
 const placeOf = (arrival: number, more: Partial<Place> = {}): Place => ({
   ...{ anchor: arrival, day: 0, arrival, rank: 1, issued: 0, row: 1 },
@@ -314,6 +314,24 @@ describe('what is learned', () => {
     (_name, slot, former, isTaken) => {
       const other = slotOf(former)
       expect(takeOver(slot, A, [slotOf({}), other])?.from).toBe(isTaken ? other : undefined)
+    },
+  )
+
+  it.each<[string, Partial<Slot>, Partial<Slot>, boolean]>([
+    ['nothing before, something stored now', {}, { stored: A }, true],
+    ['nothing before, something in doubt now', {}, { doubts: [doubt(A, 'sent')] }, false],
+    ['something stored before and now', { stored: A }, { stored: B }, false],
+    [
+      'another name was sent meanwhile, this one is sent again',
+      { stored: A, isLapsed: true },
+      { stored: A },
+      true,
+    ],
+    ['another name was sent meanwhile', { stored: A, isLapsed: true }, { stored: A, isLapsed: true }, false],
+  ])(
+    'other rules of the row may be former names of one that comes into force: %s',
+    (_name, before, now, takes) => {
+      expect(takesForce(slotOf(before), slotOf(now))).toBe(takes)
     },
   )
 

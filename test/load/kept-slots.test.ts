@@ -1,8 +1,9 @@
 /** Law: the ledger's form of a slot gives the slot back. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import type { KeptSlot } from '../../src/ledger/ledger.ts'
 import { EMPTY, type Place, type Slot, WITHDRAWN } from '../../src/load/decide.ts'
-import { keptSlot, slotOf } from '../../src/load/kept-slots.ts'
+import { keptSlot, slotOf, withFormerNames } from '../../src/load/kept-slots.ts'
 
 const PLACE = { anchor: 7, day: 0 }
 const content = fc.constantFrom('0123456789abcdef', 'fedcba9876543210', '00000000ffffffff')
@@ -14,6 +15,9 @@ const place: fc.Arbitrary<Place> = fc.record({
   issued: fc.nat(9),
   row: fc.integer({ min: 1, max: 9 }),
 })
+const A = '0123456789abcdef'
+const B = 'fedcba9876543210'
+const WORD = { content: A, place: { ...PLACE, arrival: 1, rank: 1, issued: 0, row: 1 }, isLate: false }
 const slots: fc.Arbitrary<Slot> = fc.record({
   stored: fc.option(content, { nil: undefined }),
   latest: fc.record({
@@ -46,3 +50,31 @@ it('a slot is remembered as it was; in another copy of the ledger, as nobody has
   )
   expect(keptSlot('rule', EMPTY, 3)).toBeUndefined()
 })
+
+it.each<[string, Partial<Slot> | undefined, Partial<Slot>, Partial<Slot>, boolean]>([
+  ['a rule that the row did not have', undefined, { stored: B }, { stored: A }, true],
+  ['a rule that came back', { stored: B, isLapsed: true }, { stored: B }, { stored: A }, true],
+  ['a rule that was in force before', { stored: A }, { stored: B }, { stored: A }, false],
+  ['a rule that may have been sent alone', undefined, { latest: WORD }, { stored: A }, false],
+  [
+    'a rule that the row did not have, beside one that only was heard',
+    undefined,
+    { stored: B },
+    { latest: WORD },
+    false,
+  ],
+])(
+  'a run that was given up has sent %s: the other rule may be its former name, or not',
+  (_name, before, now, other, isFormer) => {
+    const keep = (rule: string, slot: Partial<Slot>): KeptSlot => {
+      const kept = keptSlot(rule, { ...EMPTY, seen: 'whole', latest: WORD, ...slot }, 3)
+      if (kept === undefined) throw new Error('there is something to remember')
+      return kept
+    }
+    const others = keep('other', other)
+    const sent = keep('sent', now)
+    const known = [...(before === undefined ? [] : [keep('sent', before)]), others]
+    const word = isFormer ? { ...others.word, seen: 'nothing', isLapsed: true } : others.word
+    expect(withFormerNames(known, [sent, others], new Set(['sent']))).toEqual([sent, { ...others, word }])
+  },
+)

@@ -4,8 +4,9 @@ import { loadMedicalRecords } from '../../src/load/medical-records.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import type { EntryOutcome } from '../../src/model/outcome.ts'
 import type { MedicalRequest } from '../../src/model/record.ts'
+import { closedPort } from '../closed-port.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
-import { closedPort, serve } from '../gateway/loopback.ts'
+import { serve } from '../gateway/loopback.ts'
 import { placed, startLoading } from './loading.ts'
 import { entryOf, IDENTITY, medicalRequest } from './made-up-entries.ts'
 
@@ -97,6 +98,26 @@ it.each([
   const entries = [asks('r1'), asks('r2', { row: 2 }), asks('r3', { row: 3 })]
   expect(told(await requester.ask(...entries))).toEqual([code, 'accepted', 'accepted'])
 })
+
+it.each([1, 2, 3])(
+  'a request that the answer does not name, %i of three, is rejected alone',
+  async (left) => {
+    const requester = await startRequester(({ method, path }) =>
+      method === 'PATCH' && path === REQUESTER
+        ? {
+            do: 'pass-then-edit',
+            edit: (envelope) => ({
+              ...envelope,
+              data: envelope.data.filter((one) => one['referenceNumber'] !== `r${left}`),
+            }),
+          }
+        : PASS,
+    )
+    const outcomes = await requester.ask(asks('r1'), asks('r2', { row: 2 }), asks('r3', { row: 3 }))
+    expect(told(outcomes)).toEqual([1, 2, 3].map((row) => (row === left ? 'not-echoed' : 'accepted')))
+    expect(await requester.stateOf(`r${left}`)).toBeUndefined()
+  },
+)
 
 describe('a document store that is not the gateway', () => {
   it.each([

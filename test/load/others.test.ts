@@ -94,6 +94,24 @@ it('what gets through counts since the first failure, and since the last, by its
   expect([lost.count, lost.since]).toEqual([4, 100])
 })
 
+it.each([
+  ['read', 'read', [true, true, true]],
+  ['batch', 'read', [false, false, true]],
+  ['read', 'batch', [false, false, true]],
+  ['batch', 'registration', [true, true, true]],
+  ['registration', 'follow-up', [true, true, true]],
+] as const)('beside a lost %s, a %s that gets through counts as %j', (lostOne, through, expected) => {
+  const others = countOthers()
+  // Of either side, more than come afterwards.
+  for (const purpose of ['read', 'read', 'batch', 'batch'] as const) others.gotThrough(purpose, purpose)
+  const lost = triesOf(others, lostOne)
+  lost.add(100)
+  others.gotThrough(through, through)
+  lost.add(200)
+  const { throughSinceFirst, throughSinceLast, anySinceFirst } = lost.beside()
+  expect([throughSinceFirst, throughSinceLast, anySinceFirst]).toEqual(expected)
+})
+
 it('follow-ups of an operation count together, until one of it gets through', () => {
   const others = countOthers()
   const [one, other] = [triesOf(others, 'follow-up', 'mark'), triesOf(others, 'follow-up', 'delete')]

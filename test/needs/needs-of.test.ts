@@ -119,6 +119,30 @@ test('a job past its deadline is a need, unless its run stopped or was refused: 
   expect(held?.steps.flatMap(({ commands }) => commands)).toEqual(['waybill run b'])
 })
 
+/** Run of a job whose records are all delivered. */
+const runOf = (job: string, more: Partial<NeedsFacts['runs'][number]>) => ({
+  ...{ id: `run of ${job}`, job, gateway: 'g', state: 'finished' as const, reason: null, started_at: NOW },
+  ...{ backfill: null, open: { isFailed: false, exports: [], unarchived: [], left: [] } },
+  ...more,
+})
+const FAILED = { isFailed: true, exports: [], unarchived: [], left: [] } as const
+const RANGE = '{"from":"2026-01-01"}'
+
+test.each([
+  ['has finished well', {}, ['job-late'], []],
+  ['is under way', { state: 'running' }, [], ['run of a']],
+  ['was interrupted', { state: 'interrupted' }, [], ['run of a']],
+  ['failed', { state: 'failed', open: FAILED }, [], []],
+  ['is an unfinished backfill', { state: 'interrupted', backfill: RANGE }, [], []],
+  ['is of another job', { state: 'interrupted', job: 'b' }, ['job-late'], []],
+] as const)('a job past its deadline, and one with a refused start, whose run %s', (_, run, late, heldUp) => {
+  const fire = { due: NOW - DAY, state: 'ended', run_id: null }
+  const lateCauses = causes({ late: [{ job: 'a', by: NOW - 1, fire }], runs: [runOf('a', run)] })
+  expect(lateCauses.filter((cause) => cause === 'job-late')).toEqual(late)
+  const needs = needsOf({ ...NOTHING, refused: [refused('a')], runs: [runOf('a', run)] })
+  expect(needs.find(({ cause }) => cause === 'start-refused')?.runs).toEqual(heldUp)
+})
+
 test.each([
   ['30 days old', { latestAt: NOW - 30 * DAY, firstRunAt: 0 }, ['backup-old']],
   ['a moment younger', { latestAt: NOW - 30 * DAY + 1, firstRunAt: 0 }, []],

@@ -6,10 +6,13 @@ import { createCommand } from '../../src/notify/command.ts'
 import { openChannel } from '../../src/notify/open-channel.ts'
 import { HANDED_ON, readSettings } from '../../src/system/settings.ts'
 import { describeChannel, limitOf } from '../conformance/notify-channel.ts'
+import { firstLine, handInTimers } from '../handed-timers.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 import { MESSAGE, NOTICE } from './sample-notice.ts'
 
 const environment = { PATH: process.env['PATH'] ?? '' }
+/** Against hanging alone. */
+const LONG_MS = 60_000
 const SECRET = 'a-token-within-the-command'
 
 const linesOf = async (file: string): Promise<string[]> =>
@@ -33,7 +36,7 @@ describeChannel('a command', async (receiver) => {
 it('finds a few facts in its environment, and the notice as JSON on its standard input', async () => {
   const folder = await temporaryFolder()
   await writeFile(join(folder, 'told.sh'), 'env | grep ^WAYBILL_NOTICE_ > env; cat > notice; pwd > where\n')
-  await createCommand({ environment, command: 'sh ./told.sh', folder, timeoutMs: 5_000 }).deliver(MESSAGE)
+  await createCommand({ environment, command: 'sh ./told.sh', folder, timeoutMs: LONG_MS }).deliver(MESSAGE)
   expect((await linesOf(join(folder, 'env'))).sort()).toEqual([
     'WAYBILL_NOTICE_FAILURE=true',
     `WAYBILL_NOTICE_ID=${MESSAGE.id}`,
@@ -103,20 +106,22 @@ it('finds no secret there: nothing of what Waybill was started with but a short 
 it('one that reads nothing has taken it all the same', async () => {
   const folder = await temporaryFolder()
   const text = Array.from({ length: 50_000 }, () => 'a line that fills the pipe')
-  const channel = createCommand({ environment, command: 'exit 0', folder, timeoutMs: 5_000 })
+  const channel = createCommand({ environment, command: 'exit 0', folder, timeoutMs: LONG_MS })
   await channel.deliver({ ...MESSAGE, notice: { ...NOTICE, text } })
 })
 
 it('one that takes too long is killed with all that it has started', async () => {
   const folder = await temporaryFolder()
   const command = 'sh -c "echo \\$\\$ > child; sleep 60" & wait'
-  await expect(
-    createCommand({ environment, command, folder, timeoutMs: 500 }).deliver(MESSAGE),
-  ).rejects.toMatchObject({
-    message: 'the command took longer than 0.5 s, and was killed',
+  const pass = handInTimers()
+  const delivered = createCommand({ environment, command, folder, timeoutMs: LONG_MS }).deliver(MESSAGE)
+  const refused = expect(delivered).rejects.toMatchObject({
+    message: 'the command took longer than 60 s, and was killed',
     passing: false,
   })
-  const [child = ''] = await linesOf(join(folder, 'child'))
+  const child = await firstLine(join(folder, 'child'))
+  pass(LONG_MS)
+  await refused
   // A process that is gone may be there as a zombie, until its parent has looked at it.
   const state = async (): Promise<string | undefined> => {
     const stat = await readFile(`/proc/${child}/stat`, 'utf8').catch(() => ') Z')
@@ -131,7 +136,7 @@ it.each([
 ])('%s: %s', async (command, message) => {
   const folder = await temporaryFolder()
   await expect(
-    createCommand({ environment, command, folder, timeoutMs: 5_000 }).deliver(MESSAGE),
+    createCommand({ environment, command, folder, timeoutMs: LONG_MS }).deliver(MESSAGE),
   ).rejects.toMatchObject({
     message,
   })
@@ -140,7 +145,7 @@ it.each([
 it('is run elsewhere where its folder is gone: that the jobs folder is gone is told by it, too', async () => {
   const folder = await temporaryFolder()
   const command = `pwd > '${folder}/where'`
-  await createCommand({ environment, command, folder: join(folder, 'gone'), timeoutMs: 5_000 }).deliver(
+  await createCommand({ environment, command, folder: join(folder, 'gone'), timeoutMs: LONG_MS }).deliver(
     MESSAGE,
   )
   expect(await linesOf(join(folder, 'where'))).toEqual(['/'])

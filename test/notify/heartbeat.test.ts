@@ -2,7 +2,8 @@
 import { expect, it } from 'vitest'
 import { HeartbeatDefinition } from '../../src/definitions/heartbeat-definition.ts'
 import { beatUrl, sendBeat } from '../../src/notify/heartbeat.ts'
-import { closedPort, serve, serveRaw } from '../gateway/loopback.ts'
+import { closedPort } from '../closed-port.ts'
+import { serve, serveRaw } from '../gateway/loopback.ts'
 
 type Beat = Parameters<typeof beatUrl>[1]
 

@@ -4,8 +4,9 @@ import { Webhook } from 'standardwebhooks'
 import { expect, it } from 'vitest'
 import { NotDelivered } from '../../src/notify/notice.ts'
 import { createWebhook } from '../../src/notify/webhook.ts'
+import { closedPort } from '../closed-port.ts'
 import { describeChannel, limitOf } from '../conformance/notify-channel.ts'
-import { closedPort, listen, serve, serveRaw, serveTcp } from '../gateway/loopback.ts'
+import { listen, serve, serveRaw, serveTcp } from '../gateway/loopback.ts'
 import { selfSignedCertificate } from '../gateway/self-signed-certificate.ts'
 import { MESSAGE } from './sample-notice.ts'
 
@@ -134,6 +135,6 @@ it('an answer without end fills no memory', async () => {
     }
     request.resume().on('end', more)
   })
-  await open(url, 1_000).deliver(MESSAGE)
+  await open(url).deliver(MESSAGE)
   expect(sent).toBeLessThan(16)
 })

@@ -1,9 +1,10 @@
 import { chmod, cp, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { checkMappings } from '../../src/operate/check-definitions.ts'
+import { checkJobs, checkMappings } from '../../src/operate/check-definitions.ts'
 import { checkClock, checkHome, roomOf } from '../../src/operate/check-machine.ts'
 import { type Check, exitOf, type Level } from '../../src/operate/finding.ts'
+import { readSettings } from '../../src/system/settings.ts'
 import { CLINIC } from '../cli/clinic.ts'
 import { PROJECT } from '../cli/command-line.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
@@ -84,6 +85,27 @@ test.each([
   expect(named(open?.details, /^in\/open-\d \(mode 0?644\)$/)).toEqual([Math.min(5, count), rest])
   expect(named(links?.details, /^in\/link-\d$/)).toEqual([Math.min(5, count), rest])
   expect(room?.found).toContain('free on its disk')
+})
+
+test('a file that is refused is a warning of its job, whose exports are there', async () => {
+  const folder = await temporaryFolder()
+  const folders = { jobs: folder, mappings: join(folder, 'mappings') }
+  await mkdir(join(folder, 'in'))
+  await cp(join(PROJECT, 'mappings/catalog'), join(folders.mappings, 'catalog'), { recursive: true })
+  await writeFile(join(folders.mappings, 'clinic.yaml'), CLINIC)
+  await writeFile(
+    join(folder, 'nightly.yaml'),
+    'job: nightly\nexports: { from: in, match: "*.csv" }\nmapping: clinic\n',
+  )
+  await writeFile(join(folder, 'in/a.csv'), 'x')
+  await symlink(join(folder, 'in/a.csv'), join(folder, 'in/b.csv'))
+  const settings = readSettings({ WAYBILL_GATEWAY_URL: 'built-in' }, folder)
+  const findings = await checkJobs(folders, { sources: {}, servers: false, now: NOW, settings })
+  expect(findings.map(({ level, found }) => [level, found.split(':')[0]])).toEqual([
+    ['ok', 'in/*.csv'],
+    ['warning', 'export-refused'],
+  ])
+  expect(findings[0]?.found).toContain('1 export there')
 })
 
 test('a mapping is as good as its cases; a draft is none before its lines are decided', async () => {

@@ -17,19 +17,29 @@ interface Answers {
   readonly token?: Error
   readonly noToken?: WaybillError
   readonly url?: string
+  /** Called with each call, before its answer. */
+  readonly onCall?: () => void
 }
 
-async function lookAt({ key, token, noToken, url = 'https://g.example' }: Answers) {
+const DATES = ['Mon, 02 Mar 2026 07:15:00 GMT', 'Mon, 02 Mar 2026 07:16:00 GMT'] as const
+
+async function lookAt(
+  { key, token, noToken, url = 'https://g.example', onCall = () => {} }: Answers,
+  signal = new AbortController().signal,
+) {
   let closed = 0
+  let clockAt = 0
   const answer = (error: Error | undefined) => async () => {
+    onCall()
     if (error !== undefined) throw error
     return [] as never
   }
   const { findings, clock } = await checkGateway({
-    ...{ url, nobody: 'nobody', now: () => 7, signal: new AbortController().signal },
+    ...{ url, nobody: 'nobody', now: () => ++clockAt, signal },
     accessToken: answer(noToken),
     open: (onRequest) => {
-      onRequest({ date: 'Mon, 02 Mar 2026 07:15:00 GMT' } as Parameters<typeof onRequest>[0])
+      // The last answer has no date.
+      for (const date of [...DATES, undefined]) onRequest({ date } as Parameters<typeof onRequest>[0])
       return {
         content: { listArticles: answer(key) },
         biometrics: { read: answer(token) },
@@ -40,7 +50,7 @@ async function lookAt({ key, token, noToken, url = 'https://g.example' }: Answer
     },
   })
   expect(closed).toBe(1)
-  expect(clock).toEqual({ date: 'Mon, 02 Mar 2026 07:15:00 GMT', cameAt: 7 })
+  expect(clock).toEqual({ date: DATES[1], cameAt: 2 })
   return findings.map((one) => Object.values(one).join(' | '))
 }
 
@@ -137,4 +147,13 @@ it.each<[string, Answers, readonly unknown[]]>([
 
 it('throws what is neither of the gateway nor of the settings', async () => {
   await expect(lookAt({ key: new TypeError('a defect') })).rejects.toThrow('a defect')
+})
+
+it('ends as interrupted, whatever the gateway answered until then', async () => {
+  const interrupt = new AbortController()
+  const onCall = () => interrupt.abort()
+  await expect(lookAt({ onCall }, interrupt.signal)).rejects.toMatchObject({ code: 'interrupted' })
+  await expect(lookAt({ onCall, key: refusal(500, 'not-taken') }, interrupt.signal)).rejects.toMatchObject({
+    code: 'interrupted',
+  })
 })

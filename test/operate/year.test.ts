@@ -11,6 +11,7 @@ import { CLINIC, HEADER, openClinic } from '../cli/clinic.ts'
 import type { Ended } from '../cli/command-line.ts'
 import { runIds, steadily } from '../cli/nights.ts'
 import { startReferenceStore } from '../cli/reference-store.ts'
+import { closedPort } from '../closed-port.ts'
 import { mountDisk } from '../faults/mounted-disk.ts'
 
 const USUAL = 80
@@ -63,8 +64,8 @@ const suggestedIn = (text: string): string[] => [
 
 async function openYear() {
   const disk = mountDisk('24m')?.folder
-  const store = await startReferenceStore({ open: true })
-  const port = Number(new URL(store.url).port)
+  const port = await closedPort()
+  const store = await startReferenceStore({ open: true, port })
   const clinic = await openClinic({
     store,
     mapping: MAPPING,

@@ -64,6 +64,17 @@ export async function emptySchema(): Promise<string> {
   return `${url}?options=-c%20search_path%3D${schema}`
 }
 
+/** Rows of a query in the schema of the address. */
+export async function rowsOf<Row extends pg.QueryResultRow>(url: string, query: string): Promise<Row[]> {
+  const client = new pg.Client(url)
+  await client.connect()
+  try {
+    return (await client.query<Row>(query)).rows
+  } finally {
+    await client.end()
+  }
+}
+
 export async function asAdmin(url: string, ...statements: readonly string[]): Promise<void> {
   const client = new pg.Client(url)
   await client.connect()

@@ -1,12 +1,11 @@
 /** Starts a PostgreSQL server of its own, for tests and drill. */
 import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { z } from 'zod'
+import { closedPort } from '../closed-port.ts'
 
 /** A server does not run as root: `nobody`. */
 export const NOBODY = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
@@ -24,15 +23,6 @@ async function programs(): Promise<z.infer<typeof Programs>> {
   if (newest === undefined) throw new Error(`no PostgreSQL: neither ${bundled} nor ${DEBIAN}`)
   const bin = join(DEBIAN, newest, 'bin')
   return { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  if (typeof address !== 'object' || address === null) throw new Error('no port')
-  return address.port
 }
 
 export interface Server {
@@ -77,7 +67,7 @@ export async function startServer(
     })
     if (made.status !== 0) throw new Error(`no data folder: ${made.stderr}`)
   }
-  const port = at ?? (await freePort())
+  const port = at ?? (await closedPort())
   const settings = [
     'fsync=off',
     'listen_addresses=127.0.0.1',

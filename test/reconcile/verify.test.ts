@@ -43,6 +43,7 @@ test.each<[string, readonly ProfileRecord[] | undefined, unknown]>([
   ['behind a newer one', [{ ...other, observedAt: later }], { verdict: 'hidden' }],
   ['behind another of the same time', [other], { verdict: 'hidden' }],
   ['in a profile that cannot be read', undefined, { verdict: 'hidden' }],
+  ['behind one of an unknown time', [{ ...other, observedAt: undefined }], { verdict: 'hidden' }],
   ['beside an older one alone', [{ ...other, observedAt: earlier }], { verdict: 'missing' }],
   ['beside one of another source type', [{ ...unnamed, sourceType: 'other' }], { verdict: 'missing' }],
   ['in an empty profile', [], { verdict: 'missing' }],
@@ -110,4 +111,18 @@ test.each<[string, number | undefined, { isReplacing?: boolean; owesDeletion?: b
   expect(compareWithProfile(team, [own, beside], { ...by, ...expected })).toEqual(
     differs ? { verdict: 'differs', fields: ['replaced'] } : { verdict: 'equal' },
   )
+})
+
+test.each<[string, boolean, readonly ProfileRecord[] | undefined, string]>([
+  ['that a later export lists no longer, and that is gone', true, [], 'hidden'],
+  ['that is gone', false, [], 'missing'],
+  ['that a later export lists no longer, and that is there', true, [], 'equal'],
+  ['in a list that cannot be read', true, undefined, 'hidden'],
+])('a care-team entry %s', (name, isRemoved, profile, verdict) => {
+  const team = entryOf(careTeam)
+  const { npi, name: practice } = team.evidence
+  const own = { ...unnamed, codes: [], npi, name: practice, observedAt: team.observedAt, value: undefined }
+  const there = name.endsWith('is there') ? [own] : profile
+  const expected = { isBearer: false, owesDeletion: false, isRemoved }
+  expect(compareWithProfile(team, there, expected).verdict).toBe(verdict)
 })

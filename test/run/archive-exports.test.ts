@@ -73,6 +73,33 @@ test('what is finished goes to the archive, what failed or is open stays; an arc
   ])
 })
 
+test('a delivery goes though one failed whose name begins like its own', async () => {
+  const { archiving, found, summary, inbox, archived } = await ran({
+    ...{ 'a.csv': 'finished', 'a.csv.2': 'failed', 'a.csv.zip': { 'x.csv': 'failed' } },
+  })
+  await archiveRun(archiving, summary, found)
+  expect(await inbox()).toEqual(['a.csv.2', 'a.csv.zip'])
+  expect(await archived()).toEqual(['a.csv', null, null])
+})
+
+test.each([
+  ['refuses', false, ['a.csv']],
+  ['is left by an interruption', true, []],
+])('an archive that %s is told, and noted for a person only if it refuses', async (_, isLeft, noted) => {
+  const { ledger, archiving, found, summary, events } = await ran({ 'a.csv': 'finished' })
+  const interrupt = new AbortController()
+  const archive = async () => {
+    const error = new WaybillError('export-unreadable', 'it may not be written', { remedy: 'Open it.' })
+    if (isLeft) interrupt.abort(error)
+    throw error
+  }
+  const arrival = { ...archiving.arrival, archive }
+  await archiveRun({ ...archiving, arrival, interrupt: interrupt.signal }, summary, found)
+  expect(events).toMatchObject([{ type: 'exportNotArchived', name: 'a.csv' }])
+  const matters = [...(await ledger.runs.openMatters()).values()]
+  expect(matters.flatMap(({ unarchived }) => unarchived.map(({ name }) => name))).toEqual(noted)
+})
+
 test('of a run that was resumed a delivery goes once all that it holds is finished, by content', async () => {
   const { archiving, found, summary, inbox } = await ran({
     ...{ 'a.csv': 'finished', 'b.csv': 'failed' },

@@ -254,3 +254,32 @@ test('rows of people give no records: a person who is refused is one reject, on 
     [],
   ])
 })
+
+test.each([
+  ['noted', false, ['noted', 'kept']],
+  ['not noted, as the ledger refuses it', true, []],
+])(
+  'a list of articles is kept for the next run once the collection is %s',
+  async (_, isRefused, expected) => {
+    const { ledger, runLedger, gateway, reference } = await startLoading()
+    const calls: string[] = []
+    const collector = createCollector({
+      ...{ ledger, gateway, gatewayName: reference.url, identity: IDENTITY, folder: await temporaryFolder() },
+      runLedger: {
+        ...runLedger,
+        async noteCollection() {
+          if (isRefused) throw new Error('refused')
+          calls.push('noted')
+        },
+      },
+      read: (_operation, call) => call(),
+      what: { what: ['articles'], deprecated: false },
+      to: { folder: 'out', format: 'ndjson', only: 'all' },
+      ...{ destination: undefined, job: 'test-job', startedAt: 0, now: () => 0, before: null },
+      gone: async () => ({ lines: ['{"contentId":"7"}\n'], keep: async () => void calls.push('kept') }),
+    })
+    const finished = collector.finish(true).catch((error: Error) => error.message)
+    expect(await finished).toBe(isRefused ? 'refused' : undefined)
+    expect(calls).toEqual(expected)
+  },
+)

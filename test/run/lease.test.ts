@@ -48,7 +48,13 @@ async function scene() {
         return String(error.code)
       },
     )
-    return { deps, over, release: async () => held?.release(), isLost: () => held?.lost.aborted }
+    return {
+      deps,
+      over,
+      release: async () => held?.release(),
+      isLost: () => held?.lost.aborted,
+      isStopped: () => held?.stopped.aborted,
+    }
   }
   const look = (givesWay: ReturnType<typeof process>, pausing: Pausing = (wait) => wait(), insists = false) =>
     createGiveWay(givesWay, 'job', jobId)(givesWay.interrupt, pausing, insists)
@@ -191,6 +197,38 @@ describe('who wants a job', () => {
     await nightly.release()
   })
 
+  it('is one of two backfills behind a run: one has the job after it, and the other is refused', async () => {
+    const { want, clock } = await scene()
+    const nightly = want('a:1', false)
+    await nightly.over
+    const both = [want('b:2', true), want('c:3', true)]
+    await clock.moveTo(at(5))
+    await nightly.release()
+    await clock.moveTo(at(8))
+    expect((await Promise.all(both.map(({ over }) => over))).toSorted()).toEqual(['held at 6', 'job-held'])
+    for (const one of both) await one.release()
+  })
+
+  it('is not stopped by who stops the next holder of the job', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => {
+      vi.useRealTimers()
+    })
+    const { want, clock, dead, ledger } = await scene()
+    const first = want('a:1', false)
+    await first.over
+    dead.add('a:1')
+    await clock.moveTo(at(5))
+    const next = want('b:2', false)
+    await next.over
+    expect(await ledger.leases.askToStop('run of b:2', { by: 'ann', note: null, at: at(5) })).toBe(true)
+    vi.advanceTimersByTime(1_000)
+    await vi.waitFor(() => expect(next.isStopped()).toBe(true))
+    expect(first.isStopped()).toBe(false)
+    await next.release()
+    await first.release()
+  })
+
   it('waits no more once it is interrupted, and has not asked', async () => {
     const { want, clock, ledger, jobId } = await scene()
     const filling = want('a:1', true)
@@ -233,6 +271,28 @@ describe('a backfill looks before each chunk', () => {
     // It looks once a second.
     expect(pauses).toEqual([31])
     await look(filling)
+  })
+
+  it('and tells each job that it waits for, once', async () => {
+    const { ledger, clock, process, look, told } = await scene()
+    const [one, other] = [await ledger.jobs.id('one', 'gateway'), await ledger.jobs.id('other', 'gateway')]
+    const busy = { now: START, ttlMs: FAR }
+    const first = await ledger.leases.acquire(
+      { ...busy, jobId: one, runId: 'run-7', owner: 'b:2' },
+      () => true,
+    )
+    const waits = look(process('a:1'))
+    await clock.moveTo(at(5))
+    const second = await ledger.leases.acquire(
+      { ...busy, jobId: other, runId: 'run-8', owner: 'c:3' },
+      () => true,
+    )
+    if (first.ok) await ledger.leases.release(first.lease)
+    await clock.moveTo(at(10))
+    if (second.ok) await ledger.leases.release(second.lease)
+    await clock.moveTo(at(12))
+    await waits
+    expect(told).toEqual(['a:1 waits for one by b:2', 'a:1 waits for other by c:3'])
   })
 
   it('and gives way to its own job also while it waits for another one', async () => {

@@ -457,3 +457,26 @@ test.each([true, false])(
     expect([...(await ledger.careTeams.listed(jobId, [person])).keys()]).toEqual(listsTeams ? [person] : [])
   },
 )
+
+test('each exception of a chunk names its person, so that the person can be forgotten', async () => {
+  const run = await openRun()
+  const of = await run.begin('whole')
+  const [refused, team] = [weight('61'), entryOf(careTeam, { row: 5, person: 'ann' })]
+  const mapped = mappedRow([biometric()], { row: 1, person: 'ann' })
+  const issue = { stage: 'transform', code: 'date-invalid', message: 'm' } as const
+  const rejected = { ...mapped, rejected: [{ kind: 'condition' as const, rule: 'dx', issue }] }
+  await run.settleRows(of, {
+    rows: [{ source: mapped.source, outcome: rejected }],
+    outcomes: [outcomeOf(refused, { outcome: 'rejected', batchId: null, reason: REASON })],
+    more: {
+      followUpFailures: [{ entry: team, reason: { ...REASON, stage: 'primary-care', code: 'mark-refused' } }],
+    },
+  })
+  const found = await run.ledger.chunks.exceptions({ exportRow: of, chunk: 1 })
+  const ann = IDENTITY.account({ reference: 'ann', type: 'partnerAccountId' })
+  expect(found.map(({ code, person }) => [code, person && Buffer.from(person).toString('hex')])).toEqual([
+    ['date-invalid', ann],
+    ['no-answer', ann],
+    ['mark-refused', ann],
+  ])
+})

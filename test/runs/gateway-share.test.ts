@@ -5,12 +5,14 @@ import { openPostgresLedger } from '../../src/ledger/postgres/open-ledger.ts'
 import { createDispatcher } from '../../src/load/dispatcher.ts'
 import { SHARE_MS } from '../../src/load/share.ts'
 import { openShare } from '../../src/runs/gateway-share.ts'
+import { identify } from '../../src/system/process-identity.ts'
 import { emptySchema } from '../postgres/server.ts'
 
 const GATEWAY = 'https://gateway.example'
+let shares = 0
 
-/** A process with its own connections to the database. */
-async function sender(url: string, owner: string) {
+/** A process with its own connections to the database, or another run of that process. */
+async function sender(url: string, host: string) {
   const ledger = await openPostgresLedger({ url })
   const clock = { now: 1_000, renewals: 0 }
   const sleep = async (_ms: number, signal: AbortSignal): Promise<void> => {
@@ -18,7 +20,8 @@ async function sender(url: string, owner: string) {
     await delay(5, undefined, { signal })
   }
   const paces = ledger.paces ?? expect.fail('a ledger of one machine')
-  const parts = { owner, isDead: () => false, sleep, randomHex: () => '0a1b2c' }
+  const table = { place: undefined, isThere: () => true, begunAt: () => undefined }
+  const parts = { ...identify(host, 1, 'one', table), sleep, randomHex: () => String(++shares) }
   const share = openShare(parts, paces, GATEWAY)
   onTestFinished(async () => {
     await share.close()
@@ -31,7 +34,7 @@ async function sender(url: string, owner: string) {
 }
 
 test('a process whose connection to the database is cut sends nothing once its share has run out', async () => {
-  const { ledger, clock, lane } = await sender(await emptySchema(), 'a:1')
+  const { ledger, clock, lane } = await sender(await emptySchema(), 'a')
   let sent = 0
   const request = async (): Promise<void> => void ++sent
   await lane.run('new', request)
@@ -47,11 +50,30 @@ test('a process whose connection to the database is cut sends nothing once its s
 
 test('a process that ends gives its slots to the next one at once', async () => {
   const url = await emptySchema()
-  const [first, second] = [await sender(url, 'a:1'), await sender(url, 'b:2')]
+  const [first, second] = [await sender(url, 'a'), await sender(url, 'b')]
   await first.lane.run('new', async () => {})
   let sent = 0
   const asked = second.lane.run('new', async () => void ++sent)
   await first.share.close()
   await asked
   expect(sent).toBe(1)
+})
+
+test('two runs of one worker share the ceiling: the second waits for the slots of the first', async () => {
+  const url = await emptySchema()
+  const [first, second] = [await sender(url, 'a'), await sender(url, 'a')]
+  const answers = Promise.withResolvers<void>()
+  let underWay = 0
+  const request = async (): Promise<void> => {
+    underWay += 1
+    await answers.promise
+  }
+  const all = Array.from({ length: 6 }, () => first.lane.run('new', request))
+  await expect.poll(() => underWay).toBe(4)
+  const behind = second.lane.run('new', request)
+  const { renewals } = second.clock
+  await expect.poll(() => second.clock.renewals).toBeGreaterThan(renewals + 3)
+  expect(underWay).toBe(4)
+  answers.resolve()
+  await Promise.all([...all, behind])
 })

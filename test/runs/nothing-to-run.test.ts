@@ -14,11 +14,13 @@ interface Past {
   readonly ofFire?: true
   readonly gateway?: string
   readonly backfill?: string
+  /** The run whose left rows it sends again. */
+  readonly origin?: string
 }
 
 function isExplained(past: Past): Promise<boolean> {
   const run = { id: 'r', gateway: past.gateway ?? 'g', state: past.state ?? 'finished', reason: null }
-  const origin = { origin_run: null, backfill: past.backfill ?? null }
+  const origin = { origin_run: past.origin ?? null, backfill: past.backfill ?? null }
   const fire = { job_id: 1, due: hour(8), run_id: past.ofFire ? 'r' : null }
   const ledger: unknown = {
     runs: {
@@ -57,6 +59,7 @@ it.each<[string, boolean, Past]>([
     false,
     { started: hour(8) + 1, ended: DUE + 1, backfill: '2026-01-01/2026-01-31' },
   ],
+  ['that run was a rerun', false, { started: hour(8) + 1, ended: DUE + 1, origin: 'run-1' }],
   ['a source has an expectation, which tells it', true, { started: 0, ended: 1, expect: NIGHTLY }],
 ])('a fire that finds nothing: %s', async (_, explained, past) => {
   expect(await isExplained(past)).toBe(explained)

@@ -32,3 +32,24 @@ test('a mapping that is not there, or wrong, is known when jobs are listed, and 
   // What has not changed is not read again.
   expect((await list())[0]).toBe((await list())[0])
 })
+
+test('a job is checked again once its own catalog has changed', async () => {
+  const job = `exports: { from: ../inbox, match: "*.csv", mapping: clinic }
+catalog: ../own-catalog.yaml
+schedule: { cron: "0 * * * *", zone: Etc/UTC }
+`
+  const { workplace } = await openClinic({ job })
+  const { folder, environment } = workplace
+  const catalog = join(folder, 'own-catalog.yaml')
+  const list = createJobList(readSettings(environment, folder))
+  const code = async (): Promise<string | undefined> => {
+    const [one] = await list()
+    return one !== undefined && 'problem' in one ? one.problem.code : undefined
+  }
+  await writeFile(catalog, 'biometrics: { heart-rate: { range: [20, 310] } }\n')
+  expect(await code()).toBeUndefined()
+  await writeFile(catalog, 'biometrics: { heart-rate: { range: wide } }\n')
+  expect(await code()).toBe('catalog-invalid')
+  await writeFile(catalog, 'biometrics: { heart-rate: { range: [20, 300] } }\n')
+  expect(await code()).toBeUndefined()
+})

@@ -10,7 +10,7 @@ import { ANN, BEN, HEADER, JOB, openClinic } from '../cli/clinic.ts'
 import { summaryOf } from '../cli/command-line.ts'
 import { openNights } from '../cli/nights.ts'
 import { scheduledNights } from '../cli/scheduled-nights.ts'
-import { closedPort } from '../gateway/loopback.ts'
+import { closedPort } from '../closed-port.ts'
 
 /** OTLP 1.x, JSON encoding: ids in hex, 64-bit numbers as text. */
 const SpanSent = z.object({

@@ -7,6 +7,9 @@ import { expect, it } from 'vitest'
 import { openWaybill, type RunEvent, type Waybill } from '../../src/index.ts'
 import { ANN, BEN, type Clinic, GOOD, HEADER, openClinic } from '../cli/clinic.ts'
 import { INHERITED, PROJECT } from '../cli/command-line.ts'
+import { openFaultyClinic } from '../cli/left-behind.ts'
+import { gatewaySettings } from '../cli/reference-store.ts'
+import { type Fault, PASS } from '../faults/fault-proxy.ts'
 
 const settingsOf = ({ store }: Clinic): Record<string, string> =>
   Object.fromEntries(
@@ -137,4 +140,23 @@ it('the example runs as it stands', async () => {
   expect(stdout).toMatch(/^day-1\.csv: 2 rows\n\S+ finished, balanced\n$/)
   expect(await clinic.stored()).toEqual(GOOD)
   await access(join(folder, '.waybill/ledger.sqlite'))
+})
+
+it('refuses a second run of a job while the first is under way in the same process, and the first goes on', async () => {
+  const answers = Promise.withResolvers<Fault>()
+  const arrived = Promise.withResolvers<void>()
+  const clinic = await openFaultyClinic()
+  await clinic.deliver('day-1.csv', `${HEADER}${ANN}${BEN}`)
+  clinic.strike(({ method }) => {
+    if (method !== 'POST') return PASS
+    arrived.resolve()
+    return answers.promise
+  })
+  const waybill = await openAt(clinic, { settings: gatewaySettings(clinic.proxy.url) })
+  const first = waybill.run('clinic')
+  await arrived.promise
+  await expect(waybill.run('clinic').ended).rejects.toMatchObject({ code: 'job-held' })
+  answers.resolve(PASS)
+  expect((await first.ended).summary).toMatchObject({ state: 'finished', balanced: true })
+  expect(await clinic.stored()).toEqual(GOOD)
 })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { exitOf, leftByRun } from '../../src/story/balance.ts'
+import { noCounts } from '../../src/model/balance.ts'
+import { exitOf, leftByRun, mostLeftFirst } from '../../src/story/balance.ts'
 import { runNotice } from '../../src/story/notices.ts'
 import { verdictOf } from '../../src/story/report/report-page.ts'
 import { exportWith, kinds, made, rows, summaryWith } from './report/sample-facts.ts'
@@ -28,4 +29,20 @@ test('exit code, title of the notice and verdict of the report agree on what a f
       expect(verdictOf(summary).level).toBe(isLeft ? 'left' : 'well')
     }),
   )
+})
+
+test('exports with the most left behind come first: unusable ones, then by number, else in their order', () => {
+  const left = (name: string, rejected: number, error?: string) => {
+    const counts = { ...noCounts(), rows: { ...noCounts().rows, read: 9, mapped: 9 - rejected, rejected } }
+    return { name, counts, ...(error === undefined ? {} : { error }) }
+  }
+  const [none, few, many] = [left('none', 0), left('few', 2), left('many', 5)]
+  const [broken, empty] = [left('broken', 0, 'export-unreadable'), left('empty', 0, 'export-empty')]
+  const alike = left('alike', 2)
+  const names = (exports: Parameters<typeof mostLeftFirst<typeof none>>[0]): string[] =>
+    mostLeftFirst(exports).map(({ name }) => name)
+  expect(names([none, few, broken, many, empty, alike])).toEqual([
+    ...['broken', 'empty', 'many', 'few', 'alike', 'none'],
+  ])
+  expect(names([empty, alike, broken, few])).toEqual(['empty', 'broken', 'alike', 'few'])
 })

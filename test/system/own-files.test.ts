@@ -87,6 +87,13 @@ describe('a folder of our own', () => {
   })
 })
 
+test('a file is written though a process of the same number was killed while it wrote it', () => {
+  const file = join(folder, 'file')
+  writeFileSync(`${file}.${process.pid}.part`, 'half')
+  writeOwn(file, 'whole')
+  expect([readFileSync(file, 'utf8'), readdirSync(folder)]).toEqual(['whole', ['file']])
+})
+
 describe('a path within the home', () => {
   it.each(['..', '../x', 'a/../../x', '/etc'])('is not %s', (path) => {
     expect(() => assertWithin(folder, path.startsWith('/') ? path : `${folder}/${path}`)).toThrow(

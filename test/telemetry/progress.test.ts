@@ -116,6 +116,31 @@ test.each([80, undefined])(
   },
 )
 
+test.each([80, undefined])(
+  'an export that goes on is summed up with all of its rows, and with the rate of this process (columns: %s)',
+  (columns) => {
+    const { at, progress, text } = display(columns)
+    progress.start('a.csv', { rows: 500_000, records: 5_000_000, share: 0.5 })
+    at.ms += 10_000
+    progress.end({ rows: 520_000, records: 5_200_000, share: 1 })
+    expect(text()).toMatch(/a\.csv: 520,000 rows, 5,200,000 records in 10\.0 s, 2,000 rows\/s\n$/)
+  },
+)
+
+test.each([120, undefined])('of several exports, the one at work is named (columns: %s)', (columns) => {
+  const { at, progress, text } = display(columns)
+  progress.start('3 exports', { rows: 0, records: 0, share: 0, at: { name: 'a.csv', number: 1, of: 3 } })
+  for (const [index, name] of ['a.csv', 'b.csv', 'c.csv'].entries()) {
+    at.ms += 5_000
+    const share = (index + 1) / 4
+    progress.advance({ rows: 100, records: 100, share, at: { name, number: index + 1, of: 3 } })
+    const last =
+      columns === undefined ? (text().trimEnd().split('\n').at(-1) ?? '') : screen(text(), 120).at(-1)
+    expect(last).toContain(name)
+    expect(last).toContain(`${index + 1} of 3`)
+  }
+})
+
 test('what is left is told by the last half minute: an outage is forgotten', () => {
   const { at, progress, text } = display(80)
   progress.start('a.csv', { rows: 0, records: 0, share: 0 })

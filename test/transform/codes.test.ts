@@ -41,7 +41,7 @@ describe.each([
     'ICD-9-CM',
     isIcd9Cm,
     ['250.00', '496', '401.9', 'V12.53', 'V58', 'E880.9', 'E880'],
-    ['25000', '25', '250.', '250.000', 'v12.53', 'E88.1', 'E11.9', ''],
+    ['25000', '25', '250.', '250.000', 'v12.53', 'E88.1', 'E880.91', 'E11.9', ''],
   ],
 ] as const)('%s', (_, check, good, bad) => {
   it.each(good)('%s is one', (code) => expect(check(code)).toBe(true))
@@ -123,6 +123,8 @@ describe('a code that is not known', () => {
     ['SNOMED', '10939881000119104', 'damaged-code', 'more than 15 digits'],
     ['SNOMED', '10939881000119100', 'damaged-code', 'more than 15 digits'],
     ['SNOMED', '44054007', 'snomed-check-digit', 'check digit of the SNOMED code'],
+    ['SNOMED', '1093988100011910', 'damaged-code', 'more than 15 digits'],
+    ['SNOMED', '109398810001191', 'snomed-check-digit', 'check digit of the SNOMED code'],
     ['ICD-10-CM', '1.1E+01', 'damaged-code', 'scientific notation'],
     ['ICD-10-CM', '11-Oct', 'damaged-code', 'a date'],
     [undefined, '1.24E+14', 'damaged-code', 'scientific notation'],

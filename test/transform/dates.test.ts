@@ -120,6 +120,18 @@ describe('daylight saving by rule', () => {
   })
 })
 
+it.each([
+  // Minutes east of UTC, as clocks of the place show them at the instant that was chosen.
+  ['2026-03-08 02:30', { skipped: 'forward' }, -240],
+  ['2026-03-08 02:30', { skipped: 'backward' }, -300],
+  ['2026-11-01 01:30', { doubled: 'earlier' }, -240],
+  ['2026-11-01 01:30', { doubled: 'later' }, -300],
+  ['2026-03-08 01:30', {}, -300],
+  ['2026-03-08 03:30', {}, -240],
+] as const)('%s in New York with %j has the offset %i', (text, more, offset) => {
+  expect(compileInstant(['yyyy-MM-dd HH:mm'], { zone: NEW_YORK, ...more })(text)).toMatchObject({ offset })
+})
+
 describe('a year or a month alone', () => {
   it.each([
     ['2026', 'HL7', '2026-01-01T05:00:00.000Z'],

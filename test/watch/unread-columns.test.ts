@@ -21,4 +21,19 @@ describe('columns of units that nobody reads', () => {
     )
     expect(unreadUnits(definition, [column, 'Bemerkung'])).toEqual([{ rule: 'body-weight', column }])
   })
+
+  it.each([
+    ['is not ignored', '', '', true],
+    ['the row ignores', '  ignore: [weight_unit]\n', '', false],
+    ['the rule ignores', '', ', ignore: [weight_unit]', false],
+    ['are in another column that the row ignores', '  ignore: [unit]\n', '', true],
+  ])('a unit that %s', (_, ofRow, ofRule, isFound) => {
+    const { definition } = load(
+      SMALL.replace(
+        /^biometrics:[\s\S]*$/m,
+        `biometrics: { body-weight: { from: weight${ofRule} } }`,
+      ).replace(/^row:\n/m, `row:\n${ofRow}`),
+    )
+    expect(unreadUnits(definition, ['weight_unit'])).toHaveLength(isFound ? 1 : 0)
+  })
 })

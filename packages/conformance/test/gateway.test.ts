@@ -19,7 +19,7 @@ import {
 } from '../src/made-up.ts'
 import { createRoi, upserted } from '../src/medical-records.ts'
 import { SUITE } from '../src/suite.ts'
-import { judgedBy, type Recorded, recorded } from './recorded.ts'
+import { judgedBy, misnamed, type Recorded, recorded } from './recorded.ts'
 
 /** The clock of all gateways of this file; cases let it go on. */
 let now = Date.UTC(2024, 6, 1)
@@ -83,4 +83,19 @@ test('each case judges of the answers what the golden file says', async () => {
   }
   const text = `# Answers that each case judges: statuses taken, members needed; with "=", members whose values count.\n${stringify(all, { lineWidth: 0 })}`
   await expect(text).toMatchFileSnapshot(join(import.meta.dirname, 'golden/judged.yaml'))
+})
+
+/** Cases that compare an answer with another answer: without its value, the other one differs. */
+const COMPARED_WITH_AN_ANSWER = [
+  'The answers object maps a question id to an array of objects, each mapping a fact id to the chosen answerId.',
+  'the bearer token identifies the user',
+  'GET /content/distribution/article/{contentId}',
+  'existing',
+  'existing',
+]
+
+test('a finding about a value that does not come names no value of its kind', async () => {
+  const found: string[] = []
+  for (const one of kept) found.push(...(await misnamed(one, account)).map(() => one.one.row))
+  expect(found).toEqual(COMPARED_WITH_AN_ANSWER)
 })

@@ -54,8 +54,12 @@ export async function recorded(
   return { one, calls: await Promise.all(calls), names, tokens }
 }
 
-/** True if a case passes with other answers than the recorded ones. */
-async function passes({ one, names, tokens }: Recorded, answers: readonly Answer[], account: Account) {
+/** Words of the finding about a case with other answers than the recorded ones; undefined if the case passes. */
+async function findingOf(
+  { one, names, tokens }: Recorded,
+  answers: readonly Answer[],
+  account: Account,
+): Promise<string | undefined> {
   const [left, leftNames, leftTokens] = [[...answers], [...names], [...tokens]]
   const next = async (): Promise<Answer> => {
     const answer = left.shift()
@@ -71,14 +75,14 @@ async function passes({ one, names, tokens }: Recorded, answers: readonly Answer
   const control = { tokenOf: async () => leftTokens.shift() ?? 'token', passTime: async () => {} }
   try {
     await runCase(one, client, account, control)
-    return true
+    return undefined
   } catch (finding) {
-    if (finding instanceof AssertionError || finding instanceof NothingToJudge) return false
+    if (finding instanceof AssertionError || finding instanceof NothingToJudge) return finding.message
     throw finding
   }
 }
 
-const STATUSES = [200, 201, 202, 204, 205, 400, 401, 403, 404, 409, 422, 499, 500]
+const STATUSES = [200, 201, 202, 204, 205, 300, 400, 401, 403, 404, 409, 422, 499, 500]
 
 /** The length of a list, as a leaf. */
 const LENGTH = '#'
@@ -135,13 +139,10 @@ function jsonIn(text: string): unknown {
  * values count
  */
 export async function judgedBy(one: Recorded, account: Account): Promise<string[]> {
-  const answers = one.calls.map(({ answer }) => answer)
-  const taken = (at: number, other: Partial<Answer>): Promise<boolean> => {
-    const answer = answers[at]
-    return passes(one, answer === undefined ? answers : answers.with(at, { ...answer, ...other }), account)
-  }
-  if (!(await passes(one, answers, account)))
-    throw new Error(`${one.one.row} is not the same on its recorded answers`)
+  const findingWith = findingsOf(one, account)
+  const taken = async (at: number, other: Partial<Answer>): Promise<boolean> =>
+    (await findingWith(at, other)) === undefined
+  if (!(await taken(0, {}))) throw new Error(`${one.one.row} is not the same on its recorded answers`)
   const judged: string[] = []
   // A finding looks for its own stack, which costs more than its case.
   const { stackTraceLimit } = Error
@@ -157,17 +158,52 @@ export async function judgedBy(one: Recorded, account: Account): Promise<string[
   return judged
 }
 
+const findingsOf = (one: Recorded, account: Account) => {
+  const answers = one.calls.map(({ answer }) => answer)
+  return (at: number, other: Partial<Answer>): Promise<string | undefined> => {
+    const answer = answers[at]
+    return findingOf(one, answer === undefined ? answers : answers.with(at, { ...answer, ...other }), account)
+  }
+}
+
+/**
+ * Takes each leaf whose value counts out of its answer, alone. A finding then names what came: nothing, or a list, an object or a count that
+ * lacks the leaf.
+ *
+ * @returns findings that name a value of the kind of the leaf instead, as if the expected one had come
+ */
+export async function misnamed(one: Recorded, account: Account): Promise<string[]> {
+  const findingWith = findingsOf(one, account)
+  const found: string[] = []
+  for (const [at, { answer }] of one.calls.entries()) {
+    const body = jsonIn(answer.text)
+    const compared = await comparedIn(body, async (text) => (await findingWith(at, { text })) === undefined)
+    for (const leaf of compared) {
+      if (leaf.at(-1) === LENGTH) continue
+      const words = await findingWith(at, { text: JSON.stringify(without(body, leaf)) })
+      if (words?.endsWith(`got a ${typeof leafAt(body, leaf)} that differs from the expected value`))
+        found.push(`without ${nameOf(leaf)}: ${words}`)
+    }
+  }
+  return found
+}
+
+const leafAt = (value: unknown, leaf: Leaf): unknown =>
+  leaf.reduce<unknown>((found, key) => Reflect.get(Object(found), key), value)
+
 type Leaf = readonly string[]
 
-async function membersJudged(body: unknown, isTaken: (text: string) => Promise<boolean>): Promise<string[]> {
-  const members = new Set<string>()
+/** Leaves whose values count. */
+async function comparedIn(body: unknown, isTaken: (text: string) => Promise<boolean>): Promise<Leaf[]> {
   const isOther = (leaf: Leaf): boolean => !isDeepStrictEqual(without(body, leaf, otherLeaf), body)
-  const leaves = leavesOf(body)
-  const compared = await judgedOf(leaves.filter(isOther), async (some) =>
+  return judgedOf(leavesOf(body).filter(isOther), async (some) =>
     isTaken(JSON.stringify(some.reduce((value, leaf) => without(value, leaf, otherLeaf), body))),
   )
-  for (const leaf of compared) members.add(`${nameOf(leaf)}=`)
-  const rest = leaves.filter((leaf) => !members.has(`${nameOf(leaf)}=`))
+}
+
+async function membersJudged(body: unknown, isTaken: (text: string) => Promise<boolean>): Promise<string[]> {
+  const members = new Set((await comparedIn(body, isTaken)).map((leaf) => `${nameOf(leaf)}=`))
+  const rest = leavesOf(body).filter((leaf) => !members.has(`${nameOf(leaf)}=`))
   // From the last one on: the places of those in front stay.
   const needed = await judgedOf(rest, async (some) =>
     isTaken(JSON.stringify(some.reduceRight<unknown>((value, leaf) => without(value, leaf), body))),

@@ -17,7 +17,7 @@ import type { Migration } from 'kysely/migration'
 import pLimit from 'p-limit'
 import pg from 'pg'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
-import { PARTS, SHAPE, SHOWN_PEOPLE } from '../sqlite/database.ts'
+import { ABANDONED_CLAIM, PARTS, SHAPE, SHOWN_PEOPLE } from '../sqlite/database.ts'
 import type { Dialect } from '../sqlite/dialect.ts'
 import type { LedgerDatabase, Parameter, Statements, Writer } from '../sqlite/exclusive.ts'
 import type { LedgerTables } from '../tables.ts'
@@ -268,9 +268,9 @@ const POSTGRES_SHAPE: readonly string[] = [
 ]
 
 /** Tables with the columns of the file. */
-export const COPIED_TABLES: readonly string[] = SHAPE.filter((text) => !OF_SEGMENTS.test(text)).flatMap(
-  (text) => /^create table (\w+)/.exec(text)?.[1] ?? [],
-)
+export const COPIED_TABLES: readonly string[] = [...SHAPE, ABANDONED_CLAIM]
+  .filter((text) => !OF_SEGMENTS.test(text))
+  .flatMap((text) => /^create table (\w+)/.exec(text)?.[1] ?? [])
 
 export const POSTGRES_MIGRATIONS: Readonly<Record<string, Migration>> = {
   '2026-12-schedule': {
@@ -298,6 +298,11 @@ export const POSTGRES_MIGRATIONS: Readonly<Record<string, Migration>> = {
   '2026-12-works-in-parts': {
     async up(db: Kysely<unknown>) {
       for (const statement of PARTS) await sql.raw(translated(statement)).execute(db)
+    },
+  },
+  '2026-12-written-off-claims': {
+    async up(db: Kysely<unknown>) {
+      await sql.raw(translated(ABANDONED_CLAIM)).execute(db)
     },
   },
 }

@@ -266,7 +266,15 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
       for (const statement of PARTS) await sql.raw(statement).execute(db)
     },
   },
+  '2026-12-written-off-claims': {
+    async up(db: Kysely<unknown>) {
+      await sql.raw(ABANDONED_CLAIM).execute(db)
+    },
+  },
 }
+
+export const ABANDONED_CLAIM = `create table abandoned_claim (gateway text not null, account blob not null, run_id text not null,
+  job_id integer not null, at integer not null, primary key (gateway, account, run_id)) without rowid`
 
 /** People of what was left behind. */
 export const SHOWN_PEOPLE = [

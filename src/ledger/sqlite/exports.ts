@@ -1,6 +1,6 @@
 /** Jobs, and the exports that their runs have read: profiles, chunks, parts, batches, exceptions. */
 import type { Kysely } from 'kysely'
-import type { Chunks, Exports, Jobs, Ledger, Parts, ProfileKey, Profiles } from '../ledger.ts'
+import type { Chunks, Exports, Jobs, Ledger, ProfileKey, Profiles } from '../ledger.ts'
 import { readTallies } from '../run-writes.ts'
 import type { ExportRecord, LedgerTables } from '../tables.ts'
 import { arrivalOf, ordersOf } from './arrival.ts'
@@ -165,7 +165,7 @@ const chunksOf = ({ db }: Exclusive, place: string | undefined): Chunks => ({
       .execute(),
 })
 
-const partsOf = ({ db }: Exclusive): Parts => ({
+const partsOf = ({ db }: Exclusive): Ledger['parts'] => ({
   async ofExport(exportRow) {
     const rows = db.selectFrom('part').selectAll().where('export_row', '=', exportRow).orderBy('number')
     return (await rows.execute()).map(

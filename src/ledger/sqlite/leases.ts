@@ -51,6 +51,10 @@ const leases = ({ db, dialect, write }: Exclusive): Leases => ({
         // A process killed while waiting withdraws nothing.
         .where(({ or, eb }) => or([eb('owner', '=', owner), eb('expires_at', '<=', now)]))
         .execute()
+      const last = known.find((one) => one.part === 0)
+      // Claims are of the whole job: who works on a part has them still.
+      const isWorkedOn = known.some((one) => one.part > 0 && isHeld(one, now, isDead))
+      if (last !== undefined && !isWorkedOn) await abandonClaims(statements, last, now)
       // The new owner begins to count anew: the time in between was no work.
       await writer
         .updateTable('run')
@@ -136,55 +140,84 @@ export async function claimAccounts(
 ): Promise<Claimed> {
   const { gateway, accounts } = request
   const { hashes, hex } = statements.dialect
-  const claim = async (): Promise<Set<string>> => {
-    const claimed = await statements.all(
+  const claim = () =>
+    statements.all(
       // In a fixed order: two jobs never wait for each other.
       `insert into claim (gateway, account, job_id, token)
         select cast(? as text), hash, cast(? as bigint), cast(? as bigint) from (${hashes}) as asked where true order by hash
-        on conflict (gateway, account) do update set token = excluded.token
-        where claim.job_id = excluded.job_id and claim.token = excluded.token
-        returning ${hex('account')} as account`,
-      ...[gateway, lease.jobId, lease.token, JSON.stringify(accounts)],
+        on conflict (gateway, account) do update set token = excluded.token where claim.job_id = excluded.job_id
+        returning ${hex('account')} as account, (select max(at) from abandoned_claim as abandoned
+          where abandoned.gateway = claim.gateway and abandoned.account = claim.account and run_id != ?) as abandoned_at`,
+      ...[gateway, lease.jobId, lease.token, JSON.stringify(accounts), lease.runId],
     )
-    return new Set(claimed.map(({ account }) => String(account)))
+  const time = () => leaseTime(writer, statements.dialect, request.now)
+  let claimed = await claim()
+  if (claimed.length < accounts.length) {
+    await endClaims(statements, lease, { ...request, now: await time() }, isDead)
+    claimed = await claim()
   }
-  const free = await claim()
-  if (free.size === accounts.length) return { accounts: free, isTakenOver: false }
-  const isTakenOver = await endClaims(
-    statements,
-    lease,
-    { ...request, now: await leaseTime(writer, statements.dialect, request.now) },
-    isDead,
-  )
-  return { accounts: await claim(), isTakenOver }
+  const abandoned = claimed.filter((one) => one['abandoned_at'] !== null)
+  const now = abandoned.length === 0 ? 0 : await time()
+  return {
+    accounts: new Set(claimed.map(({ account }) => String(account))),
+    abandoned: new Map(abandoned.map(({ account, abandoned_at: at }) => [String(account), now - Number(at)])),
+  }
 }
 
-/** Ends claims on these accounts by expired leases and dead processes. @returns true if a different job had a claim */
+/** Ends claims of jobs with any of these accounts whose lease has expired, or whose process is dead. */
 async function endClaims(
   statements: Statements,
   { jobId, token }: Lease,
   { gateway, accounts, now }: ClaimRequest,
   isDead: (owner: string) => boolean,
-): Promise<boolean> {
+): Promise<void> {
   const others = await statements.all(
-    `select distinct claim.job_id, claim.token, lease.owner, lease.expires_at, own.owner as own
-      from claim join lease own on own.job_id = ? and own.token = ?
-      left join lease on lease.job_id = claim.job_id and lease.token = claim.token
-      where gateway = ? and account in (${statements.dialect.hashes}) and (claim.job_id, claim.token) != (own.job_id, ?)`,
-    ...[jobId, token, gateway, JSON.stringify(accounts), token],
+    `select lease.job_id, lease.part, lease.token, lease.run_id, lease.owner, lease.expires_at, own.owner as own
+      from lease join lease own on own.job_id = ? and own.token = ?
+      where lease.job_id != own.job_id and lease.job_id in (select job_id from claim where gateway = ?
+        and account in (${statements.dialect.hashes})) order by lease.job_id, lease.part`,
+    ...[jobId, token, gateway, JSON.stringify(accounts)],
   )
-  let isTakenOver = false
-  for (const { job_id, token: other, owner, expires_at, own } of others) {
-    if (Number(expires_at) > now && !isDead(String(owner))) continue
-    isTakenOver ||= job_id !== jobId
-    const ended = [Number(job_id), Number(other)]
-    await statements.run('delete from claim where job_id = ? and token = ?', ...ended)
-    await statements.run(
-      `update lease set token = ${NEXT_TOKEN}, owner = ?, expires_at = 0 where job_id = ? and token = ?`,
-      ...[String(own), ...ended],
-    )
+  const isHeldBy = ({ owner, expires_at }: (typeof others)[number]): boolean =>
+    Number(expires_at) > now && !isDead(String(owner))
+  for (const leases of Map.groupBy(others, ({ job_id }) => Number(job_id)).values()) {
+    // A job lasts while somebody works on one of its parts.
+    const [first] = leases
+    if (first === undefined || leases.some(isHeldBy)) continue
+    const job = Number(first['job_id'])
+    // First: of two jobs that end the same claims, the second waits, and finds none.
+    for (const { part, own } of leases)
+      await statements.run(
+        `update lease set token = ${NEXT_TOKEN}, owner = ?, expires_at = 0 where job_id = ? and part = ?`,
+        ...[String(own), job, Number(part)],
+      )
+    await abandonClaims(statements, { job_id: job, run_id: String(first['run_id']) }, now)
   }
-  return isTakenOver
+}
+
+/** Ends the claims of a job without a process. Its run may have sent something for each account, unknown to other runs. */
+async function abandonClaims(
+  statements: Statements,
+  { job_id: jobId, run_id: runId }: Pick<LeaseRecord, 'job_id' | 'run_id'>,
+  now: number,
+): Promise<void> {
+  await statements.run(
+    `insert into abandoned_claim (gateway, account, run_id, job_id, at)
+      select gateway, account, cast(? as text), job_id, cast(? as bigint) from claim where job_id = ? order by gateway, account
+      on conflict (gateway, account, run_id) do update set at = excluded.at`,
+    ...[runId, now, jobId],
+  )
+  await statements.run('delete from claim where job_id = ?', jobId)
+}
+
+/** Releases all claims of a finished run. An unfinished run of the job keeps what it abandoned. */
+export async function endOwnClaims(statements: Statements, { jobId }: Lease): Promise<void> {
+  await statements.run('delete from claim where job_id = ?', jobId)
+  await statements.run(
+    `delete from abandoned_claim where job_id = ?
+      and run_id not in (select id from run where job_id = ? and state in ('running', 'interrupted'))`,
+    ...[jobId, jobId],
+  )
 }
 
 const NEXT_TOKEN = '(select max(token) + 1 from lease other where other.job_id = lease.job_id)'
@@ -200,14 +233,17 @@ export async function endParts(statements: Statements, { jobId }: Lease): Promis
 
 export async function letGo(
   statements: Statements,
-  { jobId, token }: Lease,
+  { jobId, runId }: Lease,
   gateway: string,
   accounts: readonly string[],
 ): Promise<void> {
-  await statements.run(
-    `delete from claim where gateway = ? and account in (${statements.dialect.hashes}) and job_id = ? and token = ?`,
-    ...[gateway, JSON.stringify(accounts), jobId, token],
-  )
+  const release = (from: string, by: number | string) =>
+    statements.run(
+      `delete from ${from} = ? and gateway = ? and account in (${statements.dialect.hashes})`,
+      ...[by, gateway, JSON.stringify(accounts)],
+    )
+  await release('claim where job_id', jobId)
+  await release('abandoned_claim where run_id', runId)
 }
 
 /** Renews the lease, and counts the work of the current run up to now. */

@@ -28,7 +28,16 @@ import {
 import { anchorOf } from './arrival.ts'
 import type { DeliveredStore, Upkeep } from './delivered-store.ts'
 import { createExclusive, type LedgerDatabase, type Statements, type Writer } from './exclusive.ts'
-import { assertHeld, beginWork, claimAccounts, countWork, endParts, letGo, renewLease } from './leases.ts'
+import {
+  assertHeld,
+  beginWork,
+  claimAccounts,
+  countWork,
+  endOwnClaims,
+  endParts,
+  letGo,
+  renewLease,
+} from './leases.ts'
 import { hold, isPerhapsSent, noteResolution, releaseFormer, rule } from './left-behind.ts'
 import { forgetAccount } from './pruning.ts'
 import { noteKnown } from './reasons.ts'
@@ -149,8 +158,7 @@ const workOf = ({
         for (const one of end.left.sent)
           await hold(statements, lease, one.exportRow, [one], one.isTaken ? 0 : end.endedAt)
       }
-      // Claims left by an earlier, killed process of the job: nothing of theirs is open any more.
-      if (end.state === 'finished') await statements.run('delete from claim where job_id = ?', lease.jobId)
+      if (end.state === 'finished') await endOwnClaims(statements, lease)
       await noteReceipts(statements, lease, end)
     }),
 })

@@ -1,8 +1,14 @@
 import { existsSync } from 'node:fs'
-import { type FileHandle, open, readdir, readFile } from 'node:fs/promises'
+import { type FileHandle, open, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { receiveFile } from '../../../src/extract/sources/receive-file.ts'
+import { createFolderSource } from '../../../src/extract/sources/folder.ts'
+import {
+  advancing,
+  createSpool,
+  receiveFile,
+  receiveWhole,
+} from '../../../src/extract/sources/receive-file.ts'
 import { temporaryFolder } from '../../temporary-folder.ts'
 
 /** The listing of a source. */
@@ -61,4 +67,52 @@ test('where there is no room for what is listed, nothing is read', async () => {
   const read = (): never => expect.fail('it was read')
   await expect(receiveFile(file, 6, 'sftp://x/a.csv', read, { room })).rejects.toThrow('full')
   expect([asked, await readdir(dirname(file))]).toEqual([[6], []])
+})
+
+test('a file is made though a killed process has left a part of it', async () => {
+  const file = join(await temporaryFolder(), 'a.csv')
+  await writeFile(`${file}.part`, 'of another version')
+  await receiveWhole(file, (out) => out.writeFile('whole'))
+  expect([await readFile(file, 'utf8'), await readdir(dirname(file))]).toEqual(['whole', ['a.csv']])
+})
+
+test('the limit of an answer is that of a step, not of all of them', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const steps: (() => void)[] = []
+  const { promise, resolve } = Promise.withResolvers<string>()
+  const slow = advancing('listing in', 1_000, (step) => {
+    steps.push(step)
+    return promise
+  })
+  for (let passed = 0; passed < 5; passed++) {
+    vi.advanceTimersByTime(999)
+    for (const step of steps) step()
+  }
+  resolve('listed')
+  expect(await slow).toBe('listed')
+  const late = advancing('listing in', 1_000, () => new Promise<never>(() => {}))
+  const refused = expect(late).rejects.toThrow('listing in was not answered within 1 s')
+  vi.advanceTimersByTime(1_000)
+  await refused
+})
+
+test('files from an address are forgotten in every version, and those of another address stay', async () => {
+  const folder = await temporaryFolder()
+  const spool = createSpool(join(folder, 'spool'))
+  const source = {
+    ...createFolderSource({ folder }),
+    fetch: (_: unknown, file: string) => receiveWhole(file, (out) => out.writeFile('x')),
+  }
+  const delivery = (name: string, version: string) => ({ name, bytes: 1, modifiedAt: 0, version })
+  for (const [name, version] of [
+    ['a.csv', '1'],
+    ['a.csv', '2'],
+    ['b.csv', '1'],
+  ] as const)
+    await spool.fetch(source, delivery(name, version))
+  const count = async (name: string) => (await spool.fetched(join(folder, name), name)).length
+  expect([await count('a.csv'), await count('b.csv')]).toEqual([2, 1])
+  await spool.forget(join(folder, 'a.csv'))
+  expect([await count('a.csv'), await count('b.csv')]).toEqual([0, 1])
 })

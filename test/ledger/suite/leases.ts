@@ -255,33 +255,49 @@ export function leasesSuite(open: OpenLedger): void {
         if (!answer.ok) throw new Error('the lease is held')
         return ledger.runs.start(answer.lease, { ...begun(request.runId), jobId: id })
       }
+      /** The next process of a job, whose former one is gone, and its unfinished run. */
+      const resumed = async (name: string, runId: string): Promise<RunLedger> => {
+        const id = await ledger.jobs.id(name, 'gateway')
+        const request = { jobId: id, runId, owner: `again:${name}`, now: NOW, ttlMs: TTL }
+        const answer = await ledger.leases.acquire(request, () => true)
+        const run = await ledger.runs.find(runId)
+        if (!answer.ok || run === undefined) throw new Error('the lease is held')
+        return ledger.runs.resume(answer.lease, run, NOW)
+      }
       const claim = async (
         run: RunLedger,
         accounts: readonly string[],
         { gateway = 'gateway', now = NOW, isDead = alive } = {},
       ) => {
         const claimed = await run.claimAccounts({ gateway, accounts, now }, isDead)
-        return { accounts: accounts.filter((one) => claimed.accounts.has(one)), taken: claimed.isTakenOver }
+        return {
+          accounts: accounts.filter((one) => claimed.accounts.has(one)),
+          abandoned: accounts.filter((one) => claimed.abandoned.has(one)),
+        }
       }
+      const nothing: readonly string[] = []
       let one: RunLedger
       let other: RunLedger
       beforeEach(async () => {
         one = await jobOf('one', 'here:1')
         other = await jobOf('other', 'here:2')
-        expect(await claim(one, [ann, ben])).toEqual({ accounts: [ann, ben], taken: false })
+        expect(await claim(one, [ann, ben])).toEqual({ accounts: [ann, ben], abandoned: nothing })
       })
 
       it('are of one job at a time, by gateway, until it lets go', async () => {
-        expect(await claim(other, [ben, cleo])).toEqual({ accounts: [cleo], taken: false })
-        expect(await claim(other, [ben], { gateway: 'another' })).toEqual({ accounts: [ben], taken: false })
-        expect(await claim(one, [ann, ben, cleo])).toEqual({ accounts: [ann, ben], taken: false })
+        expect(await claim(other, [ben, cleo])).toEqual({ accounts: [cleo], abandoned: nothing })
+        expect(await claim(other, [ben], { gateway: 'another' })).toEqual({
+          accounts: [ben],
+          abandoned: nothing,
+        })
+        expect(await claim(one, [ann, ben, cleo])).toEqual({ accounts: [ann, ben], abandoned: nothing })
         // Nobody lets go what another has.
         await other.saveCareTeams('gateway', [], [ann, cleo])
-        expect(await claim(other, [ann, cleo])).toEqual({ accounts: [cleo], taken: false })
+        expect(await claim(other, [ann, cleo])).toEqual({ accounts: [cleo], abandoned: nothing })
         await one.saveCareTeams('gateway', [], [ann])
-        expect(await claim(other, [ann, ben])).toEqual({ accounts: [ann], taken: false })
+        expect(await claim(other, [ann, ben])).toEqual({ accounts: [ann], abandoned: nothing })
         await one.endRun({ state: 'finished', endedAt: NOW, reason: null })
-        expect(await claim(other, [ann, ben])).toEqual({ accounts: [ann, ben], taken: false })
+        expect(await claim(other, [ann, ben])).toEqual({ accounts: [ann, ben], abandoned: nothing })
       })
 
       it('are given to one alone of many that ask at once', async () => {
@@ -294,34 +310,93 @@ export function leasesSuite(open: OpenLedger): void {
         ['process is gone', { isDead: (owner: string) => owner === 'here:1' }],
         ['lease has run out', { now: NOW + TTL }],
       ])('of one whose %s are taken over, and it writes nothing more', async (_, how) => {
-        expect(await claim(other, [ben, cleo], how)).toEqual({ accounts: [ben, cleo], taken: true })
-        expect(await claim(other, [ann], how)).toEqual({ accounts: [ann], taken: false })
+        expect(await claim(other, [ben, cleo], how)).toEqual({ accounts: [ben, cleo], abandoned: [ben] })
+        // All claims of the dead process have ended: each of its accounts is told, whenever it is asked for.
+        expect(await claim(other, [ann], how)).toEqual({ accounts: [ann], abandoned: [ann] })
         await expect(one.assertHeld()).rejects.toMatchObject(lost)
         await expect(one.renew(NOW, TTL)).rejects.toMatchObject(lost)
         await expect(claim(one, [cleo])).rejects.toMatchObject(lost)
         await expect(one.saveCareTeams('gateway', [], [ben])).rejects.toMatchObject(lost)
-        expect(await claim(await jobOf('one', 'here:3'), [ben])).toEqual({ accounts: [], taken: false })
+        expect(await claim(await jobOf('one', 'here:3'), [ben])).toEqual({ accounts: [], abandoned: nothing })
         await other.assertHeld()
       })
 
       it('nobody is disturbed whose people are not asked for', async () => {
-        expect(await claim(other, [cleo], { now: NOW + TTL })).toEqual({ accounts: [cleo], taken: false })
+        expect(await claim(other, [cleo], { now: NOW + TTL })).toEqual({
+          accounts: [cleo],
+          abandoned: nothing,
+        })
         await one.assertHeld()
       })
 
       it('end with the lease; those of an earlier lease of the job are its own', async () => {
         await ledger.leases.release(one.lease)
-        const again = await jobOf('one', 'here:1')
-        expect(await claim(again, [ann])).toEqual({ accounts: [ann], taken: false })
+        const again = await resumed('one', one.lease.runId)
+        expect(await claim(again, [ann])).toEqual({ accounts: [ann], abandoned: nothing })
+        // The accounts of its former process that it has not claimed yet are free, and it has not settled them.
+        expect(await claim(other, [ben])).toEqual({ accounts: [ben], abandoned: [ben] })
         await ledger.leases.release(again.lease)
-        expect(await claim(other, [ann])).toEqual({ accounts: [ann], taken: true })
+        expect(await claim(other, [ann])).toEqual({ accounts: [ann], abandoned: [ann] })
+      })
+
+      it('stay told of, whoever had the account since, until the run that abandoned them lets go', async () => {
+        const isDead = (owner: string) => owner === 'here:1' || owner === 'here:2'
+        const third = await jobOf('third', 'here:3')
+        expect(await claim(other, [ann], { isDead })).toMatchObject({ abandoned: [ann] })
+        await other.saveCareTeams('gateway', [], [ann])
+        expect(await claim(other, [ben], { isDead })).toMatchObject({ abandoned: [ben] })
+        // Of two that died one after the other, and of the first alone.
+        expect(await claim(third, [ann, ben], { isDead })).toEqual({
+          accounts: [ann, ben],
+          abandoned: [ann, ben],
+        })
+        await third.saveCareTeams('gateway', [], [ann, ben])
+
+        const first = await resumed('one', one.lease.runId)
+        expect(await claim(first, [ann, ben])).toMatchObject({ accounts: [ann, ben], abandoned: [ben] })
+        await first.saveCareTeams('gateway', [], [ann, ben])
+        expect(await claim(third, [ann, ben])).toMatchObject({ abandoned: [ben] })
+        await third.saveCareTeams('gateway', [], [ann, ben])
+        const second = await resumed('other', other.lease.runId)
+        await second.endRun({ state: 'finished', endedAt: NOW, reason: null })
+        expect(await claim(third, [ann, ben])).toMatchObject({ accounts: [ann, ben], abandoned: nothing })
+      })
+
+      it('of a run that may go on outlive another run of the job', async () => {
+        await one.endRun({ state: 'interrupted', endedAt: NOW, reason: 'interrupted' })
+        await ledger.leases.release(one.lease)
+        const next = await jobOf('one', 'here:3')
+        expect(await claim(next, [ann])).toEqual({ accounts: [ann], abandoned: [ann] })
+        await next.saveCareTeams('gateway', [], [ann])
+        await next.endRun({ state: 'finished', endedAt: NOW, reason: null })
+        expect(await claim(other, [ann])).toEqual({ accounts: [ann], abandoned: [ann] })
+        await other.saveCareTeams('gateway', [], [ann])
+        await ledger.leases.release(next.lease)
+        const again = await resumed('one', one.lease.runId)
+        await again.endRun({ state: 'finished', endedAt: NOW, reason: null })
+        expect(await claim(other, [ann])).toEqual({ accounts: [ann], abandoned: nothing })
+      })
+
+      it('tell since when they are abandoned', async () => {
+        const since = async (run: RunLedger, now: number) => {
+          const claimed = await run.claimAccounts({ gateway: 'gateway', accounts: [ann], now }, alive)
+          return claimed.abandoned.get(ann)
+        }
+        expect(await since(other, NOW + TTL)).toBe(0)
+        await other.saveCareTeams('gateway', [], [ann])
+        expect(await since(other, NOW + TTL + 1_500)).toBe(1_500)
+        // A clock that was set back.
+        expect(await since(other, NOW)).toBe(-TTL)
       })
 
       it('of another job of the same process are not taken over, whatever it knows of itself', async () => {
         const same = await jobOf('same', 'here:1')
         const isDead = (owner: string) => owner === 'here:1'
-        expect(await claim(same, [ann], { isDead })).toEqual({ accounts: [], taken: false })
-        expect(await claim(same, [ann], { isDead, now: NOW + TTL })).toEqual({ accounts: [ann], taken: true })
+        expect(await claim(same, [ann], { isDead })).toEqual({ accounts: [], abandoned: nothing })
+        expect(await claim(same, [ann], { isDead, now: NOW + TTL })).toEqual({
+          accounts: [ann],
+          abandoned: [ann],
+        })
       })
     })
 

@@ -91,6 +91,21 @@ export function leftBehindSuite(open: OpenLedger): void {
         expect((await places('any', 300)).map(({ row }) => row)).toEqual([4])
       })
 
+      it('of an open chunk of a given-up run moves nothing in its balance, as the chunk has no counts', async () => {
+        const first = await openChunk()
+        const batch = await first.run.beginBatch(first.intent)
+        const doubt = exception({ row: 3, content: content(3), outcome: 'in-doubt' })
+        await first.run.settleBatch(first.settled(batch, { exceptions: [doubt] }))
+        await first.run.endRun({ state: 'failed', endedAt: NOW, reason: 'given-up' })
+        await ledger.leases.release(first.run.lease)
+        const [left] = await ledger.left.inDoubt('run-1', 0, 10)
+        const later = await startRun('run-2')
+        const decisions = [{ exception: left?.id ?? 0, event: 'deliver' as const }]
+        await later.rule({ run: 'run-2', decisions, released: [] }, NOW + 20)
+        expect(await ledger.left.inDoubt('run-1', 0, 10)).toEqual([])
+        expect([await ledger.left.moves('run-1'), await ledger.left.settledBy('run-1')]).toEqual([[], []])
+      })
+
       it('is ruled on once: moved, let go, written down, and counted as what it is by then', async () => {
         const { first, run } = await leaveBehind()
         const doubts = await ledger.left.inDoubtWith(jobId, [content(3)])

@@ -147,6 +147,8 @@ export function neighboursSuite(open: OpenLedger): void {
         ['run-1', 'job', 8],
         ['run-2', 'another', 9],
         ['run-3', 'job', 6],
+        // The same file, listed by another job last.
+        ['run-4', 'another', 7],
       ] as const) {
         const { run } = await runOf(id, job, { startedAt: NOW + starts++ })
         for (const [at, path] of ['/in/a.csv', '/more/a.csv'].entries()) {
@@ -190,6 +192,7 @@ export function neighboursSuite(open: OpenLedger): void {
       expect(await ledger.left.unasked('run-1')).toBe(1)
       expect(await ledger.left.heldRecords(jobId)).toBe(1)
       expect(await ledger.left.heldRecords(await ledger.jobs.id('another', 'gateway'))).toBe(0)
+      expect((await ledger.pruning.candidates()).map(({ openDoubts }) => openDoubts)).toEqual([1])
     })
 
     it('what is held under a former row key goes once the record is held under another, and nothing else', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import { ANN, BEN, HEADER, JOB } from '../../cli/clinic.ts'
 import { ended } from '../../cli/command-line.ts'
-import { FAST_CLOCK, scheduledNights } from '../../cli/scheduled-nights.ts'
+import { scheduledNights } from '../../cli/scheduled-nights.ts'
 import { PASS } from '../../faults/fault-proxy.ts'
 import { mountDisk, NEEDS_MOUNTS } from '../../faults/mounted-disk.ts'
 import type { Situation } from '../scene.ts'
@@ -106,7 +106,7 @@ export const PROCESSES: readonly Situation[] = [
       await scene.job(`${JOB}drift: { fit: off }\nschedule: { cron: "* * * * *", zone: UTC }\n`)
       await scene.deliver('a.csv', HEADER + ANN)
       scene.strike(() => ({ do: 'hang' }))
-      const schedule = scene.workplace.startProgram(FAST_CLOCK, '2027-03-01T00:00Z', '60', 'schedule')
+      const schedule = scene.workplace.startFast('2027-03-01T00:00Z', 60, 'schedule')
       await scene.untilAsked()
       schedule.kill('SIGKILL')
       const killed = await ended(schedule)

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { throughputOf, throughputPicture } from '../../../src/story/report/throughput-section.ts'
-import { made } from './sample-facts.ts'
+import {
+  throughputOf,
+  throughputPicture,
+  throughputSection,
+} from '../../../src/story/report/throughput-section.ts'
+import { factsWith, made, summaryWith } from './sample-facts.ts'
 
 /** What a character of the axis takes at most. */
 const CHARACTER = 7
@@ -29,4 +33,18 @@ describe.each([
       expect(Math.max(...ends), `${seconds} s`).toBeLessThanOrEqual(size.width)
     }
   })
+})
+
+test('of many pauses, the twelve longest are named, in their order', () => {
+  const records = made({ accepted: 100 })
+  // The first pauses are the shortest: a second, two seconds, and so on.
+  const work = Array.from({ length: 14 }, (_, at) => {
+    return { from: at * 10_000, to: (at + 1) * 10_000, paused: (at + 1) * 1_000, rows: 100, records }
+  })
+  const summary = { ...summaryWith({}), durationMs: 140_000 }
+  const text = throughputSection({ ...factsWith({}), work, summary })
+  const [, sentence = ''] = /<p>(14 pauses are left out[^<]+)<\/p>/.exec(text) ?? []
+  expect(sentence).toContain('together 1 min 45 s')
+  const lengths = [...sentence.matchAll(/(\d+) s after/g)].map(([, length]) => Number(length))
+  expect(lengths).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14])
 })

@@ -11,7 +11,6 @@ import { createWorkplace, type Ended, ended, summaryOf, type Workplace } from '.
 import { DAYS, eachOnce, isBatch, nameOf, openHistory, rowOf, storedDays } from './history.ts'
 import { openFaultyClinic } from './left-behind.ts'
 import { gatewaySettings, startReferenceStore } from './reference-store.ts'
-import { FAST_CLOCK } from './scheduled-nights.ts'
 
 /** Of the 30 s within which a worker is replaced, the rest is for the looks of the others. */
 const LEASE_AT_MOST_MS = 20_000
@@ -242,7 +241,7 @@ test('a ticket that came back although its worker goes on ends with the run of t
   await arrived.promise
   await tickets.giveBack({ ...sent, attempt: 0, sentAt: 0, request })
   // Of this worker, 30 s pass in a third of a second.
-  const second = clinic.workplace.startProgram(FAST_CLOCK, new Date().toISOString(), '100', 'worker')
+  const second = clinic.workplace.startFast(new Date().toISOString(), 100, 'worker')
   const over = ended(second)
   onTestFinished(async () => {
     second.kill('SIGKILL')

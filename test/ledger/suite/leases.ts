@@ -388,16 +388,6 @@ export function leasesSuite(open: OpenLedger): void {
         // A clock that was set back.
         expect(await since(other, NOW)).toBe(-TTL)
       })
-
-      it('of another job of the same process are not taken over, whatever it knows of itself', async () => {
-        const same = await jobOf('same', 'here:1')
-        const isDead = (owner: string) => owner === 'here:1'
-        expect(await claim(same, [ann], { isDead })).toEqual({ accounts: [], abandoned: nothing })
-        expect(await claim(same, [ann], { isDead, now: NOW + TTL })).toEqual({
-          accounts: [ann],
-          abandoned: [ann],
-        })
-      })
     })
 
     it('tells who holds a job', async () => {

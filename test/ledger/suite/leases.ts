@@ -284,6 +284,24 @@ export function leasesSuite(open: OpenLedger): void {
         expect(await claim(one, [ann, ben])).toEqual({ accounts: [ann, ben], abandoned: nothing })
       })
 
+      it('last while somebody works on a part of the job, and are ended once', async () => {
+        const { jobId: id, runId } = one.lease
+        const part = { exportRow: 1, number: 1, of: 2 }
+        const request = { jobId: id, runId, owner: 'part:3', now: NOW + TTL / 2, ttlMs: TTL, part }
+        const answer = await ledger.leases.acquire(request, alive)
+        if (!answer.ok) throw new Error('the part is held')
+        const ofPart = ledger.runs.ofPart({ ...answer.lease, part }, noTallies())
+        expect(await claim(ofPart, [ann])).toMatchObject({ accounts: [ann] })
+        await other.renew(NOW + TTL, TTL)
+        expect(await claim(other, [ann], { now: NOW + TTL })).toEqual({ accounts: [], abandoned: nothing })
+        expect(await claim(other, [ann], { now: NOW + 2 * TTL })).toEqual({
+          accounts: [ann],
+          abandoned: [ann],
+        })
+        await expect(ofPart.assertHeld()).rejects.toMatchObject(lost)
+        await expect(one.assertHeld()).rejects.toMatchObject(lost)
+      })
+
       it('are of one job at a time, by gateway, until it lets go', async () => {
         expect(await claim(other, [ben, cleo])).toEqual({ accounts: [cleo], abandoned: nothing })
         expect(await claim(other, [ben], { gateway: 'another' })).toEqual({

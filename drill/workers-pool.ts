@@ -23,10 +23,10 @@ interface Filling {
 }
 
 /** Kills and halts in a round, and takeovers that are timed: each takes 20 s or more, as nobody knows that the machine is gone. */
-const MOST_KILLS = 5
+const MOST_KILLS = 3
 const TIMED = 1
 /** Requests to end, and cut connections: each hands the run to another worker at once. */
-const MOST_OTHERS = 6
+const MOST_OTHERS = 4
 
 export function openPool(scene: Scene, { count, random, takeovers, gateway }: Filling): Pool {
   let isOver = false

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { ANN, HEADER, JOB, openClinic } from '../cli/clinic.ts'
-import { createWorkplace, ended, PROJECT } from '../cli/command-line.ts'
+import { createWorkplace, ended } from '../cli/command-line.ts'
 import { gatewaySettings } from '../cli/reference-store.ts'
 import { client, failureOf, json, serve, serveTcp } from '../gateway/loopback.ts'
 import { selfSignedCertificate } from '../gateway/self-signed-certificate.ts'
@@ -50,22 +50,19 @@ test('a run whose gateway switches protocols ends, and so does its process', asy
 })
 
 test('what is left open holds no process whose command is done, and what it said is whole', async () => {
-  const { folder, startProgram } = await createWorkplace()
-  const script = join(folder, 'held.ts')
+  const { environment, folder, start } = await createWorkplace()
+  const held = join(folder, 'held.mjs')
   const said = 3_000_000
   await writeFile(
-    script,
+    held,
     `import { createServer } from 'node:net'
-import { main } from '${pathToFileURL(join(PROJECT, 'src/main.ts')).href}'
 createServer().listen(0, '127.0.0.1')
 setInterval(() => {}, 1000)
-await main(['doctor'], (context) => {
-  context.out('x'.repeat(${said}))
-  return context
-})
+process.stdout.write('x'.repeat(${said}))
 `,
   )
-  const child = startProgram(script)
+  environment['NODE_OPTIONS'] = `--import=${pathToFileURL(held)}`
+  const child = start('doctor')
   onTestFinished(() => {
     child.kill('SIGKILL')
   })

@@ -101,8 +101,11 @@ test('a file that is refused is a warning of its job, whose exports are there', 
   await symlink(join(folder, 'in/a.csv'), join(folder, 'in/b.csv'))
   const settings = readSettings({ WAYBILL_GATEWAY_URL: 'built-in' }, folder)
   const findings = await checkJobs(folders, {
-    ...{ sources: {}, servers: false, now: NOW, settings },
+    sources: {},
+    servers: false,
+    now: NOW,
     lastRead: new Map(),
+    settings,
   })
   expect(findings.map(({ level, found }) => [level, found.split(':')[0]])).toEqual([
     ['ok', 'in/*.csv'],

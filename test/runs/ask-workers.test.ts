@@ -58,7 +58,7 @@ test.each([
 })
 
 test.each([
-  ['queued', 1, 'No worker had begun it.'],
+  ['queued', 1, 'Nothing has begun. Start a worker (`waybill worker`), and repeat the command.'],
   ['taken', 0, 'It continues on its worker: `waybill watch`.'],
 ] as const)('an interruption while the ticket is %s withdraws %i', async (state, withdrawals, remedy) => {
   const { ended, withdrawn } = await follow([state, state], { interruptedAt: 1 })

@@ -77,10 +77,10 @@ it('lag shows the record before the latest', async () => {
 describe('slow', () => {
   const patience = 100
   it('before storing: not stored yet when the client has given up, and stored late', async () => {
-    const gateway = await startStruck([{ do: 'slow', on: 'writes', ms: 400, before: 'storing' }])
+    const gateway = await startStruck([{ do: 'slow', on: 'writes', ms: 2_000, before: 'storing' }])
     expect((await gateway.send(sent, patience)).end).toBe('no answer')
     expect(await gateway.occurrences('biometric')).toEqual({})
-    while ((await gateway.counts()).biometric === 0);
+    await expect.poll(async () => (await gateway.counts()).biometric).toBe(1)
     expect(await gateway.occurrences('biometric')).toEqual({ 't-1': 1 })
   })
 

@@ -79,7 +79,9 @@ async function expectWhole(
   expect(new Set(ids).size).toBe(ids.length)
   const accepted = Object.values(summary.records).reduce((sum, kind) => sum + kind.accepted, 0)
   expect(ids).toHaveLength(before + accepted)
-  const receipts = await readReceipts(join(workplace.home, 'receipts', `${run}.ndjson.gz`))
+  // A run stopped late has left nothing to send.
+  const file = join(workplace.home, 'receipts', `${run}.ndjson.gz`)
+  const receipts = accepted === 0 ? [] : await readReceipts(file)
   expect(new Set(receipts.map(({ transactionId }) => transactionId)).size).toBe(receipts.length)
   expect(receipts).toHaveLength(accepted)
   const files = readdirSync(join(workplace.home, 'rejects', run))

@@ -18,7 +18,7 @@ import { appendOwn, assertWithin, closeToOthers, lookAt, makeFolder, modeText } 
 import { identify, processTable } from './system/process-identity.ts'
 import type { Settings } from './system/settings.ts'
 import { shipped } from './system/shipped.ts'
-import { createLogFile, createLogger, type Logger, type LogSink } from './telemetry/logger.ts'
+import { createLogFile, createLogger, type Logger } from './telemetry/logger.ts'
 
 /** Version in package.json. */
 export function programVersion(): string {
@@ -198,7 +198,7 @@ function openLog(
   err: (text: string) => void,
   now: () => number,
 ): Logger {
-  const standardError: LogSink = { level, form, print: err }
+  const standardError = { level, form, print: err } as const
   const alone = createLogger(standardError, undefined, now)
   if (logFile === undefined) return alone
   const print = createLogFile(logFile, now, (problem) => alone.warn(problem))

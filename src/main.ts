@@ -8,7 +8,7 @@ import { CommanderError } from 'commander'
 import { createApplication, programVersion } from './application.ts'
 import type { CommandContext, Perform, SettingsWanted } from './cli/command-form.ts'
 import { createProgram } from './cli/program.ts'
-import { errorLines, logFailure } from './cli/terminal-text.ts'
+import { errorLines } from './cli/terminal-text.ts'
 import { EXIT, endingOf, errorAsJson, filesExhausted, WaybillError } from './model/errors.ts'
 import { examineSettings, readSettings } from './system/settings.ts'
 import { linePrinter, type Paint, shownLines } from './system/shown-text.ts'
@@ -192,4 +192,12 @@ function interruptSignal(onlyWatches: boolean): AbortSignal {
   process.on('SIGTERM', onSignal)
   process.on('SIGHUP', onSignal)
   return controller.signal
+}
+
+/** Writes the error that ended a command into the log file; standard error has its description. */
+function logFailure({ settings, logger }: Pick<CommandContext, 'settings' | 'logger'>, error: unknown): void {
+  if (settings.logFile === undefined) return
+  const file = logger.beside(() => {})
+  if (error instanceof WaybillError) file.error(`${error.message}. ${error.remedy}`, { code: error.code })
+  else file.error('unexpected: a defect, whose stack is on standard error')
 }

@@ -1,5 +1,5 @@
 /**
- * Plays a history of one account's care team through the chunks and ends of runs (`care-teams.ts`, `care-team-owed.ts`, `care-team-missing.ts`), against
+ * Plays a history of one account's care team through the chunks and ends of runs (`care-teams.ts`, `care-team-owed.ts`), against
  * a small gateway and a small ledger. Laws:
  *
  * 1. The gateway never gets an entry that it has from here.
@@ -14,8 +14,7 @@
 import { GatewayError } from '../../src/gateway/gateway-error.ts'
 import { type ClaimRequest, type KnownCareTeam, type Ledger, noTallies } from '../../src/ledger/ledger.ts'
 import { packEntries } from '../../src/ledger/packed-records.ts'
-import { type Listing, listingOf, noteMissing } from '../../src/load/care-team-missing.ts'
-import { settleOwed } from '../../src/load/care-team-owed.ts'
+import { type Listing, listingOf, noteMissing, settleOwed } from '../../src/load/care-team-owed.ts'
 import { isMarkOwed, isMissing } from '../../src/load/care-team-slot.ts'
 import { type CareTeamContext, createOwedBook } from '../../src/load/care-team-work.ts'
 import { type CareTeamsOfChunk, careTeamsOf, careTeamsToClaim } from '../../src/load/care-teams.ts'
@@ -288,7 +287,7 @@ class TeamWorld {
       this.note(outcomes, this.lookFor(entry))
     const uncertain = this.decideByLedger(job, outcomes.without(entries), listing, outcomes)
     const said = {
-      entries: entries.filter((entry) => !listing.isUnlisted(entry)),
+      entries: entries.filter((entry) => !listing?.isUnlisted(entry)),
       listed: this.history.missing === 'delete' ? [ACCOUNT] : [],
       arrival,
       isReplaced: ({ rowKey, content }: Entry) =>
@@ -329,7 +328,7 @@ class TeamWorld {
   private decideByLedger(
     job: Job,
     entries: readonly Entry[],
-    listing: Listing,
+    listing: Listing | undefined,
     outcomes: Outcomes,
   ): ReadonlySet<Entry> {
     const uncertain = new Set<Entry>()
@@ -338,9 +337,9 @@ class TeamWorld {
       const isStored = job.stored.get(rowKey) === content
       const isOlder = job.latest.get(rowKey)?.content !== content
       if (isStored) {
-        if (!listing.isListedAgain(entry)) outcomes.note([{ entry, outcome: 'unchanged' }])
+        if (!listing?.isListedAgain(entry)) outcomes.note([{ entry, outcome: 'unchanged' }])
       } else if (isOlder) outcomes.note([{ entry, outcome: 'unchanged' }])
-      else if (listing.isUnlisted(entry))
+      else if (listing?.isUnlisted(entry))
         outcomes.note([{ entry, outcome: 'unchanged', passedOver: 'care-team-outdated' }])
       else if (this.ledger.doubtsOf(job.id).has(content)) {
         if (this.isLooking) uncertain.add(entry)

@@ -39,54 +39,6 @@ export interface CommandForm {
   readonly hidden?: true
 }
 
-type CamelCase<Text> = Text extends `${infer First}-${infer Rest}`
-  ? `${First}${Capitalize<CamelCase<Rest>>}`
-  : Text
-type NameOf<Flags> = Flags extends `--${infer Name} ${string}`
-  ? CamelCase<Name>
-  : Flags extends `--${infer Name}`
-    ? CamelCase<Name>
-    : never
-type Typed<Text> = Text extends `${string}...${'>' | ']'}`
-  ? readonly string[]
-  : Text extends `${string}<${string}>`
-    ? string
-    : true
-type ValueOf<Flags, Form> = Form extends { readonly read: (...given: never[]) => infer Value }
-  ? Value
-  : Form extends { readonly choices: readonly (infer Choice)[] }
-    ? Choice
-    : Flags extends `${string}[${string}]`
-      ? string | true
-      : Typed<Flags>
-type Given = { readonly else: unknown } | { readonly mandatory: true }
-type OptionsOf<Forms> = {
-  readonly [Flags in keyof Forms as Forms[Flags] extends Given ? NameOf<Flags> : never]: ValueOf<
-    Flags,
-    Forms[Flags]
-  >
-} & {
-  readonly [Flags in keyof Forms as Forms[Flags] extends Given ? never : NameOf<Flags>]?:
-    | ValueOf<Flags, Forms[Flags]>
-    | undefined
-}
-type ArgumentsOf<Forms> = {
-  readonly [Name in keyof Forms]: Forms[Name] extends readonly [infer Text, ...unknown[]]
-    ? Text extends `[${string}`
-      ? Text extends `${string}...]`
-        ? readonly string[]
-        : string | undefined
-      : Typed<Text>
-    : never
-}
-
-/** Arguments and options for the action of a command, in one object. */
-export type GivenBy<Form> = (Form extends { readonly arguments: infer Forms }
-  ? ArgumentsOf<Forms>
-  : unknown) &
-  (Form extends { readonly options: infer Forms } ? OptionsOf<Forms> : unknown) &
-  (Form extends { readonly prints: false } ? unknown : { readonly json?: true | undefined })
-
 /** Work of a command; returns the exit code. */
 type Act = (context: CommandContext) => Promise<number>
 

@@ -11,7 +11,59 @@ import type { SampleSize } from '../runs/reconcile.ts'
 import { ROW_PLACE, type RowPlace, readRowPlace } from '../runs/trace.ts'
 import { readRate, readSampleSize, readSince, readWholeNumber, type Since } from '../runs/typed-words.ts'
 import { type ListenAddress, listenAddress } from '../system/settings.ts'
-import type { CommandContext, CommandForm, GivenBy } from './command-form.ts'
+import type { CommandContext, CommandForm } from './command-form.ts'
+
+type CamelCase<Text> = Text extends `${infer First}-${infer Rest}`
+  ? `${First}${Capitalize<CamelCase<Rest>>}`
+  : Text
+
+type NameOf<Flags> = Flags extends `--${infer Name} ${string}`
+  ? CamelCase<Name>
+  : Flags extends `--${infer Name}`
+    ? CamelCase<Name>
+    : never
+
+type Typed<Text> = Text extends `${string}...${'>' | ']'}`
+  ? readonly string[]
+  : Text extends `${string}<${string}>`
+    ? string
+    : true
+
+type ValueOf<Flags, Form> = Form extends { readonly read: (...given: never[]) => infer Value }
+  ? Value
+  : Form extends { readonly choices: readonly (infer Choice)[] }
+    ? Choice
+    : Flags extends `${string}[${string}]`
+      ? string | true
+      : Typed<Flags>
+
+type Given = { readonly else: unknown } | { readonly mandatory: true }
+
+type OptionsOf<Forms> = {
+  readonly [Flags in keyof Forms as Forms[Flags] extends Given ? NameOf<Flags> : never]: ValueOf<
+    Flags,
+    Forms[Flags]
+  >
+} & {
+  readonly [Flags in keyof Forms as Forms[Flags] extends Given ? never : NameOf<Flags>]?:
+    | ValueOf<Flags, Forms[Flags]>
+    | undefined
+}
+
+type ArgumentsOf<Forms> = {
+  readonly [Name in keyof Forms]: Forms[Name] extends readonly [infer Text, ...unknown[]]
+    ? Text extends `[${string}`
+      ? Text extends `${string}...]`
+        ? readonly string[]
+        : string | undefined
+      : Typed<Text>
+    : never
+}
+
+/** Arguments and options for the action of a command, in one object. */
+type GivenBy<Form> = (Form extends { readonly arguments: infer Forms } ? ArgumentsOf<Forms> : unknown) &
+  (Form extends { readonly options: infer Forms } ? OptionsOf<Forms> : unknown) &
+  (Form extends { readonly prints: false } ? unknown : { readonly json?: true | undefined })
 
 const JOB = ['<job>', 'name of a file in the jobs folder, without .yaml'] as const
 const RUN = ['<run>', 'id of the run'] as const
@@ -672,13 +724,6 @@ export function bindingOf(text: string): { readonly token: string; readonly owne
 
 export const COMMANDS = { ...RUN_COMMANDS, ...INSTALLATION_COMMANDS }
 export type CommandName = keyof typeof COMMANDS
-
-/** Help of groups of commands. */
-export const GROUPS: Readonly<Record<string, string>> = {
-  accounts: 'export, confirm, forget and erase accounts',
-  ledger: 'move the ledger to PostgreSQL',
-  mapping: 'check, test, compare and preview mapping files',
-}
 
 /** Arguments and options for the action of a command. */
 export type Options<Name extends CommandName> = GivenBy<(typeof COMMANDS)[Name]>

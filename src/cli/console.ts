@@ -1,12 +1,12 @@
 /** `waybill console`: pages of this installation for a browser on this machine. */
 import { readFile } from 'node:fs/promises'
 import type { ListenPlace } from '../console/door.ts'
-import { type ConsoleParts, DEFAULT_LISTEN, startConsole } from '../console/server.ts'
+import { DEFAULT_LISTEN, startConsole } from '../console/server.ts'
 import { EXIT, reasonOf, WaybillError } from '../model/errors.ts'
 import type { Settings } from '../system/settings.ts'
 import { NO_PROGRESS } from '../telemetry/progress.ts'
 import type { Action } from './commands.ts'
-import { countCases } from './mapping-try.ts'
+import { countCases } from './mapping-check.ts'
 import { MAPPING_VIEWS } from './mapping-views.ts'
 import { createRunReporter } from './run-reporter.ts'
 
@@ -40,7 +40,7 @@ const socketHint = (listen: ListenPlace): string[] =>
   'socket' in listen ? [`Forward a port of your machine: ssh -L PORT:${listen.socket} HOST`] : []
 
 /** @throws WaybillError `settings-invalid` for a file that cannot be read */
-async function readTls({ consoleTlsCert, consoleTlsKey }: Settings): Promise<ConsoleParts['tls']> {
+async function readTls({ consoleTlsCert, consoleTlsKey }: Settings) {
   if (consoleTlsCert === undefined || consoleTlsKey === undefined) return undefined
   const read = (key: string, file: string): Promise<string> =>
     readFile(file, 'utf8').catch((cause: unknown) => {

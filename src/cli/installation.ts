@@ -3,7 +3,7 @@
 import { join, relative } from 'node:path'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { type CheckFinding, exitOf } from '../operate/finding.ts'
-import type { KeptBecause, KeptRun } from '../operate/prune.ts'
+import type { KeptRun } from '../operate/prune.ts'
 import { copyLedger } from '../runs/copy-ledger.ts'
 import { backUp, beginFolder, type PrunedInstallation, pruneRuns } from '../runs/installation.ts'
 import { lookOver } from '../runs/look-over.ts'
@@ -21,7 +21,7 @@ import {
 import { folded } from '../system/text-table.ts'
 import { print } from './command-form.ts'
 import type { Action } from './commands.ts'
-import { countCases } from './mapping-try.ts'
+import { countCases } from './mapping-check.ts'
 
 const init: Action<'init'> = async (context, { folder = '.', json }) => {
   print(context, json, await beginFolder(folder), (begun) => [
@@ -112,7 +112,7 @@ function pruneText(pruned: PrunedInstallation, before: number): string[] {
   ]
 }
 
-const WHY: Readonly<Record<KeptBecause, (run: KeptRun) => string>> = {
+const WHY: Readonly<Record<KeptRun['because'], (run: KeptRun) => string>> = {
   unfinished: ({ command }) => `unfinished; to finish it: ${command}`,
   'in-doubt': ({ run }) => `has records in doubt; to look them up: waybill reconcile ${run}`,
   'referred-to': ({ by }) => `run ${by}, younger or kept, has retried what it left behind`,

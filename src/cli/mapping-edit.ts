@@ -23,7 +23,7 @@ import { unreadColumns } from '../watch/unread-columns.ts'
 import type { CommandContext } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
 import { fitLines, isSuspicious } from './fit-text.ts'
-import { type Bound, bound, differenceText, onSample } from './mapping-try.ts'
+import { type Bound, bound, differenceText, onSample } from './mapping-check.ts'
 
 export const mappingEdit: Action<'mapping edit'> = onSample(editOn)
 

@@ -9,7 +9,7 @@ import { openExport } from '../extract/open-export.ts'
 import type { ReceivedExport } from '../run/arrival.ts'
 import { type Application, knownIdentity } from '../runs/application.ts'
 import { withMappingSample } from '../runs/mapping-samples.ts'
-import { type Bound, bound, previewJson } from './mapping-try.ts'
+import { type Bound, bound, previewJson } from './mapping-check.ts'
 
 /** Rows to compare at most: a page does not wait for a whole large export. */
 const ROWS_COMPARED = 20_000

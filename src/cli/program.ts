@@ -1,7 +1,14 @@
 /** The command line (commander). The file of a command is loaded when called, so that `--help` answers at once. */
 import { Command, type OutputConfiguration } from 'commander'
 import { addCommand, addNotes, type CommandForm, type Perform } from './command-form.ts'
-import { type Action, COMMANDS, type CommandName, GROUPS } from './commands.ts'
+import { type Action, COMMANDS, type CommandName } from './commands.ts'
+
+/** Help of groups of commands. */
+const GROUPS: Readonly<Record<string, string>> = {
+  accounts: 'export, confirm, forget and erase accounts',
+  ledger: 'move the ledger to PostgreSQL',
+  mapping: 'check, test, compare and preview mapping files',
+}
 
 const actionsOf = (program: Command): { readonly [Name in CommandName]: () => Promise<Action<Name>> } => ({
   run: async () => (await import('./run.ts')).actions.run,
@@ -38,10 +45,10 @@ const actionsOf = (program: Command): { readonly [Name in CommandName]: () => Pr
   'mapping init': async () => (await import('./mapping-init.ts')).mappingInit,
   'mapping list': async () => (await import('./listings.ts')).actions.mappingList,
   'mapping show': async () => (await import('./listings.ts')).actions.mappingShow,
-  'mapping check': async () => (await import('./mapping-check.ts')).mappingCheck,
-  'mapping test': async () => (await import('./mapping-try.ts')).mappingTest,
-  'mapping diff': async () => (await import('./mapping-try.ts')).mappingDiff,
-  'mapping preview': async () => (await import('./mapping-try.ts')).mappingPreview,
+  'mapping check': async () => (await import('./mapping-check.ts')).actions.mappingCheck,
+  'mapping test': async () => (await import('./mapping-check.ts')).actions.mappingTest,
+  'mapping diff': async () => (await import('./mapping-check.ts')).actions.mappingDiff,
+  'mapping preview': async () => (await import('./mapping-check.ts')).actions.mappingPreview,
   'mapping edit': async () => (await import('./mapping-edit.ts')).mappingEdit,
   doctor: async () => (await import('./installation.ts')).actions.doctor,
   report: async () => (await import('./runs.ts')).actions.report,

@@ -4,14 +4,7 @@ import { relative, resolve } from 'node:path'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { traceExportRow, trace as traceRecord } from '../runs/actions.ts'
 import { reportOf } from '../runs/installation.ts'
-import {
-  type ListedRuns,
-  type LogLine,
-  listRuns,
-  logOfRun,
-  type RunQuestion,
-  showRun,
-} from '../runs/listed-runs.ts'
+import { type ListedRuns, listRuns, logOfRun, type RunQuestion, showRun } from '../runs/listed-runs.ts'
 import {
   type Trace,
   type TracedOrigin,
@@ -156,9 +149,7 @@ function traceText(traced: Trace): string[] {
 
 const logs: Action<'logs'> = async (context, { run, json }) => {
   if (json === true) {
-    const lines: LogLine[] = []
-    for await (const line of logOfRun(context, run)) lines.push(line)
-    context.out(JSON.stringify({ lines }))
+    context.out(JSON.stringify({ lines: await Array.fromAsync(logOfRun(context, run)) }))
     return EXIT.ok
   }
   let found = false

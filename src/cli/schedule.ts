@@ -4,7 +4,7 @@
  */
 
 import type { Expectation } from '../definitions/export-definition.ts'
-import type { Assessment } from '../expect/assess.ts'
+import type { Assessment } from '../expect/expectation-text.ts'
 import { assessmentJson, assessmentLines, countWords } from '../expect/expectation-text.ts'
 import { type FireRecord, processName } from '../ledger/ledger.ts'
 import { describePlace, EXIT, errorAsJson, WaybillError } from '../model/errors.ts'

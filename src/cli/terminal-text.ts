@@ -3,7 +3,6 @@
 import { codeOf, describePlace, WaybillError } from '../model/errors.ts'
 import { shipped } from '../system/shipped.ts'
 import { type Line, toned } from '../system/shown-text.ts'
-import type { CommandContext } from './command-form.ts'
 
 export function describeError(error: unknown): string[] {
   if (!(error instanceof WaybillError)) {
@@ -42,15 +41,4 @@ function placesOf(error: unknown): string[] {
     const isOurs = file.startsWith(PROGRAM) && !file.startsWith(`${PROGRAM}node_modules/`)
     return isOurs ? [`    at ${file.slice(PROGRAM.length)}${position}`] : []
   })
-}
-
-/** Writes the error that ended a command into the log file; standard error has its description. */
-export function logFailure(
-  { settings, logger }: Pick<CommandContext, 'settings' | 'logger'>,
-  error: unknown,
-): void {
-  if (settings.logFile === undefined) return
-  const file = logger.beside(() => {})
-  if (error instanceof WaybillError) file.error(`${error.message}. ${error.remedy}`, { code: error.code })
-  else file.error('unexpected: a defect, whose stack is on standard error')
 }

@@ -36,7 +36,6 @@ import {
   type ActionName,
   commandOf,
   FIELDS,
-  isAction,
   kindOf,
   optionsOf,
   SUBJECT_FIELDS,
@@ -557,3 +556,5 @@ const ended = ({ summary }: JobEnd): string => endedWords(summary)
 
 const endedWords = (summary: RunSummary): string =>
   `Run ${summary.run} of ${summary.job}: ${verdictOf(summary).words}.`
+
+const isAction = (name: string): name is ActionName => Object.hasOwn(ACTION_COMMANDS, name)

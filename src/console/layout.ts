@@ -3,7 +3,6 @@ import { WaybillError } from '../model/errors.ts'
 import type { Step } from '../story/next-steps.ts'
 import { PATTERNS, utcText } from '../story/report/figures.ts'
 import { html, iso } from '../system/shown-text.ts'
-import type { Session } from './sessions.ts'
 import { actionOf, type Link, pageOf } from './typed-commands.ts'
 
 export interface Page {
@@ -24,14 +23,6 @@ export interface Viewer {
   /** True for a person who may see values of rows: health data. */
   readonly maySeeValues: boolean
 }
-
-export const viewerOf = (session: Session | undefined): Viewer | undefined =>
-  session && {
-    csrf: session.csrf,
-    name: session.user.name,
-    mayAct: session.user.roles.has('operator'),
-    maySeeValues: session.user.roles.has('health-data'),
-  }
 
 const PAGES = [
   ['/', 'This morning'],

@@ -4,8 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import * as oidc from 'openid-client'
 import { z } from 'zod'
 import { html } from '../system/shown-text.ts'
-import { type Door, ENTRY, queryOf } from './door.ts'
-import { isSecret, ROLES, type Role, type User } from './sessions.ts'
+import { type Door, ENTRY, isSecret, queryOf, ROLES, type Role, type User } from './door.ts'
 
 /** Names and groups by role; `*` stands for everybody with a login. */
 type RoleLists = Readonly<Record<Role, readonly string[]>>
@@ -46,7 +45,7 @@ export const proxyLogin =
   }
 
 /** Time for a login at the issuer, in milliseconds, and logins that may be open at once. */
-export const LOGIN_MS = 10 * 60_000
+const LOGIN_MS = 10 * 60_000
 const MOST_OPEN = 1_000
 const LOGIN_COOKIE = 'waybill-login'
 const VERIFIER_BYTES = 32

@@ -1,7 +1,7 @@
 /** A run: the sections of the report, batches in time, and actions; and the log lines of a run. */
 import { scaleLinear } from 'd3-scale'
 import type { Application } from '../runs/application.ts'
-import { type LogLine, logOfRun, runJson } from '../runs/listed-runs.ts'
+import { logOfRun, runJson } from '../runs/listed-runs.ts'
 import { detailOfRun, type ShownBatch } from '../runs/run-detail.ts'
 import { leftIn } from '../story/balance.ts'
 import { nextSteps } from '../story/next-steps.ts'
@@ -179,8 +179,7 @@ function outcomeOf(state: string, answer: string | null): Parameters<typeof outc
 }
 
 export async function logPage(application: Application, name: string): Promise<Page> {
-  const lines: LogLine[] = []
-  for await (const line of logOfRun(application, name)) lines.push(line)
+  const lines = await Array.fromAsync(logOfRun(application, name))
   const shown = lines.slice(-LOG_LINES)
   const texts = shown.map(({ run: _, ...line }) => html(logLineText(line)))
   return {

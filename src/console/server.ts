@@ -12,6 +12,7 @@ import type { ListenAddress } from '../system/settings.ts'
 import { html } from '../system/shown-text.ts'
 import { createActor, type Proposed, propose } from './actions.ts'
 import { backfillPage } from './backfill-page.ts'
+import type { Role, User } from './door.ts'
 import {
   createDoor,
   type Door,
@@ -21,11 +22,12 @@ import {
   type ListenPlace,
   queryOf,
   statusOf,
+  viewerOf,
   wantsJson,
 } from './door.ts'
 import { exportsPage } from './exports-page.ts'
 import { inDoubtPage } from './in-doubt-page.ts'
-import { codeHtml, framed, type Page, token, type Viewer, viewerOf } from './layout.ts'
+import { codeHtml, framed, type Page, token, type Viewer } from './layout.ts'
 import { createLive } from './live.ts'
 import { loginLink, proxyLogin, serveOidc } from './logins.ts'
 import { type MappingViews, mappingPage, mappingsPage, previewPage } from './mapping-page.ts'
@@ -34,7 +36,6 @@ import { reasonPage, valuesPage } from './reason-page.ts'
 import { logPage, runPage } from './run-page.ts'
 import { schedulePage } from './schedule-page.ts'
 import { SCRIPT } from './script.ts'
-import type { Role, User } from './sessions.ts'
 import { STYLE } from './style.ts'
 import { systemPage } from './system-page.ts'
 import { tracePage } from './trace-page.ts'
@@ -49,7 +50,7 @@ import {
 
 export const DEFAULT_LISTEN: ListenAddress = { host: '127.0.0.1', port: 9470 }
 
-export interface ConsoleParts {
+interface ConsoleParts {
   readonly application: Application
   readonly listen: ListenPlace
   /** True to refuse all actions, and to write nothing. */

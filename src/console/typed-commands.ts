@@ -130,7 +130,6 @@ export const ACTION_COMMANDS = {
 export type ActionName = keyof typeof ACTION_COMMANDS
 // The cast is sound: the keys of a literal are known.
 const ACTION_NAMES = Object.keys(ACTION_COMMANDS) as readonly ActionName[]
-export const isAction = (name: string): name is ActionName => Object.hasOwn(ACTION_COMMANDS, name)
 
 /** Options that may go with the subject: a named run is not chosen, too, except for its reason. */
 export function optionsOf(action: ActionName, subject: Subject): readonly SubjectField[] {

@@ -32,7 +32,7 @@ export const CatalogFiles = z.object({
   /** Catalog file of the job, laid over the shipped files. */
   ofJob: z.object({ file: z.string(), text: z.string() }).optional(),
 })
-export type CatalogFiles = z.infer<typeof CatalogFiles>
+type CatalogFiles = z.infer<typeof CatalogFiles>
 
 const SET_MAPPINGS =
   'Set WAYBILL_MAPPINGS to a folder that has catalog/biometrics.yaml, conditions.yaml and unit-spellings.csv.'

@@ -65,7 +65,6 @@ export const PeopleDefinition = z.union([
     mapping: z.string().min(1).optional(),
   }),
 ])
-export type PeopleDefinition = z.infer<typeof PeopleDefinition>
 
 const asWritten = {
   format: z.enum(['ndjson', 'csv']).default('ndjson').meta({

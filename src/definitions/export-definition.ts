@@ -13,9 +13,9 @@ import type { ExpectationKey } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { readCronLine } from '../schedule/fires.ts'
 import { zoneFault } from '../transform/zones.ts'
-import { BYTE_SIZE, DURATION, type Quantity } from './quantity.ts'
+import { BYTE_SIZE, DURATION } from './quantity.ts'
 
-const quantity = ({ form, demand, read }: Quantity, example: string) =>
+const quantity = ({ form, demand, read }: typeof DURATION, example: string) =>
   z
     .string()
     .regex(form, demand(example))
@@ -143,7 +143,7 @@ export const ExportDefinition = z.strictObject({
     description: 'Expected arrivals: time, number and size of exports.',
   }),
 })
-export type ExportDefinition = z.infer<typeof ExportDefinition>
+type ExportDefinition = z.infer<typeof ExportDefinition>
 
 export interface JobSource extends ArrivalRules {
   /** Place as shown to people. */

@@ -13,8 +13,7 @@ import {
   TimeOfDay,
   ZoneName,
 } from './export-definition.ts'
-import { HeartbeatDefinition } from './heartbeat-definition.ts'
-import { NotifyDefinition } from './notify-definition.ts'
+import { HeartbeatDefinition, NotifyDefinition } from './notify-definition.ts'
 
 /** The schedule looks at its jobs once a minute. */
 const SHORTEST_RETRY_MS = 60_000
@@ -92,7 +91,7 @@ const GatewayName = z.string().transform((written, context): string => {
 interface CollectionKeys {
   readonly exports: readonly unknown[]
   readonly mapping?: string | undefined
-  readonly people?: PeopleDefinition | undefined
+  readonly people?: z.infer<typeof PeopleDefinition> | undefined
   readonly collect?: CollectDefinition | undefined
   readonly to?: TargetDefinition | undefined
   readonly parts: number

@@ -1,6 +1,6 @@
 /**
- * Notification targets of a job, key `notify` (docs/notifications.md). A digest identifies a target. Its name holds no secrets, because an
- * address may be a secret and a command may contain one.
+ * Notification targets of a job, key `notify`, and the monitor that notices its silence, key `heartbeat` (docs/notifications.md). A digest identifies a
+ * target. Its name holds no secrets, because an address may be a secret and a command may contain one.
  */
 import { hash } from 'node:crypto'
 import { z } from 'zod'
@@ -71,20 +71,15 @@ type TargetDefinition = { readonly on: 'failure' | 'always' | 'news' } & (
 
 const On = z.enum(['failure', 'always', 'news'], 'must be failure, always or news')
 
-const Address = z.email('is not a mail address; write it like oncall@hospital.example')
+const MailAddress = z.email('is not a mail address; write it like oncall@hospital.example')
 
 const Entry = z
   .strictObject({
-    webhook: z
-      .string()
-      .refine(
-        isSafeAddress,
-        'must be an https address, like https://hooks.example/waybill; plain http is for loopback addresses only',
-      )
+    webhook: safeAddress('https://hooks.example/waybill')
       .optional()
       .meta({ description: 'Address for signed notices, posted as JSON.' }),
     email: z
-      .union([Address.transform((one) => [one]), z.array(Address).min(1, 'names nobody')])
+      .union([MailAddress.transform((one) => [one]), z.array(MailAddress).min(1, 'names nobody')])
       .optional()
       .meta({ description: 'Mail address, or a list of addresses.' }),
     command: z
@@ -136,10 +131,38 @@ export function readStoredTargets(text: string): Target[] {
   return data ?? []
 }
 
-/** Checks an address. No message shows the address, as it may be the secret that allows posting. */
-export function isSafeAddress(text: string): boolean {
-  if (!URL.canParse(text)) return false
-  const { protocol, hostname } = new URL(text)
-  const loopback = ['127.0.0.1', 'localhost', '[::1]'].includes(hostname)
-  return protocol === 'https:' || (protocol === 'http:' && loopback)
+/** An address whose messages do not show it: it may be the secret that allows posting. */
+function safeAddress(example: string) {
+  const isSafe = (text: string): boolean => {
+    const { protocol, hostname = '' } = URL.parse(text) ?? {}
+    return (
+      protocol === 'https:' ||
+      (protocol === 'http:' && ['127.0.0.1', 'localhost', '[::1]'].includes(hostname))
+    )
+  }
+  const message = `must be an https address, like ${example}; plain http is for loopback addresses only`
+  return z.string().refine(isSafe, message)
 }
+
+const Address = safeAddress('https://hc-ping.com/UUID')
+
+const SERVICES = ['healthchecks', 'cronitor'] as const
+
+const serviceOf = (url: string): (typeof SERVICES)[number] =>
+  new URL(url).hostname === 'cronitor.link' ? 'cronitor' : 'healthchecks'
+
+export const HeartbeatDefinition = z
+  .union([
+    Address.transform((url) => ({ url, service: undefined })),
+    z.strictObject({
+      url: Address.meta({ description: 'Address of the monitor.' }),
+      service: z.enum(SERVICES).optional().meta({
+        description:
+          'Form of the outcome: healthchecks (in the path) or cronitor (in the query). Default: by the host.',
+      }),
+    }),
+  ])
+  .transform(({ url, service = serviceOf(url) }) => ({ url, service }))
+  .meta({ description: 'Address of a monitor, asked by GET after each run and each minute of the schedule.' })
+
+export type Heartbeat = Readonly<z.infer<typeof HeartbeatDefinition>>

@@ -1,6 +1,6 @@
 /** Numbers with a unit in jobs and on the command line: `30m`, `1MiB`. */
 
-export interface Quantity {
+interface Quantity {
   readonly form: RegExp
   /** Returns a whole number in the smallest unit; undefined if the text has another form. */
   read(text: string): number | undefined

@@ -3,13 +3,39 @@
  * or a version of a file: notified once. Pure.
  */
 
-import { waitingText } from '../extract/arrival/verify-delivery.ts'
+import type { Job } from '../definitions/definition-files.ts'
+import type { Expectation, JobSource } from '../definitions/export-definition.ts'
+import { type WaitingExport, waitingText } from '../extract/arrival/verify-delivery.ts'
+import type { DeadlineState, ExpectationKey } from '../ledger/ledger.ts'
+import type { WaybillError } from '../model/errors.ts'
 import type { UnsentNotice } from '../notify/notice.ts'
 import type { SmallDelivery, SmallExport } from '../run/find-exports.ts'
 import { localTime } from '../schedule/fires.ts'
 import { counted, utcTime } from '../system/shown-text.ts'
-import type { Assessment } from './assess.ts'
-import type { ArrivedFile } from './judge.ts'
+import type { ArrivedFile, Deadline, judge } from './judge.ts'
+
+/** A source with an expectation. */
+export interface WatchedSource {
+  readonly job: Job
+  readonly source: JobSource
+  readonly expect: Expectation
+  readonly key: ExpectationKey
+}
+
+export interface Assessment extends Omit<ReturnType<typeof judge>, 'state' | 'known'> {
+  readonly watched: WatchedSource
+  readonly deadline: Deadline
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  readonly state: Exclude<DeadlineState, 'seen'>
+  /** Exports at the source that are incomplete. */
+  readonly waiting: readonly WaitingExport[]
+  /** Latest dates in the names of arrived exports, of any time; `2026-03-02`. Empty for names without dates. */
+  readonly latestDates: readonly string[]
+  readonly error?: WaybillError
+  /** Keys that count for no later deadline, as JSON; null if the source could not be checked. */
+  readonly known: string | null
+}
 
 /** `0 of 1 export by Tue 2026-03-03 01:30 -05:00` */
 export function countWords({ watched, deadline, arrived }: Assessment): string {

@@ -48,7 +48,7 @@ interface Question {
   readonly earlier: readonly EarlierJudgement[]
 }
 
-export interface Judgement {
+interface Judgement {
   /** `late`: enough files by now, but not in time. */
   readonly state: 'arrived' | 'late' | 'missing'
   /** Files that count for this deadline, in time or late; oldest first. */

@@ -162,28 +162,6 @@ async function* readCompressed(
   yield* behind(path, counted(), from)
 }
 
-/**
- * Share of a file, from 0 to 1, before an offset of its content. For decompressed or transcoded content, an estimate from the latest
- * reading.
- */
-export function shareBefore(byteOffset: number, fileBytes: number, { reading }: Compression): number {
-  const made = reading.decoded ?? reading.content
-  return fileBytes === 0 || made === 0 ? 0 : Math.min(1, (byteOffset * reading.file) / made / fileBytes)
-}
-
-/** Counts content in UTF-8 for `shareBefore`. */
-export async function* countDecoded(
-  { reading }: Compression,
-  content: AsyncIterable<Buffer>,
-): AsyncGenerator<Buffer> {
-  let bytes = 0
-  for await (const chunk of content) {
-    bytes += chunk.length
-    reading.decoded = bytes
-    yield chunk
-  }
-}
-
 /** Drops the bytes before an offset. @throws WaybillError `export-changed` where the content ends before the offset */
 export async function* behind(
   path: string,
@@ -197,16 +175,6 @@ export async function* behind(
     if (dropped < chunk.length) yield dropped === 0 ? chunk : chunk.subarray(dropped)
   }
   if (ahead > 0) throw tooShort(path, from)
-}
-
-/** Ends content after a number of bytes. */
-export async function* upTo(content: AsyncIterable<Buffer>, bytes: number): AsyncGenerator<Buffer> {
-  let left = bytes
-  for await (const chunk of content) {
-    if (left > 0) yield chunk.length <= left ? chunk : chunk.subarray(0, left)
-    left -= chunk.length
-    if (left <= 0) return
-  }
 }
 
 /** Offset of the first byte behind a byte order mark. @throws WaybillError `export-empty` */

@@ -1,8 +1,7 @@
 /** Paths of `read.records` and `read.context` (RFC 9535): member names, and a single `[*]` for the list of the rows. */
 import { compile, jsonpath } from 'json-p3'
 import type { JsonValue } from '../model/row.ts'
-import { validStart } from './encoding.ts'
-import { type FrameFault, LF } from './framing.ts'
+import { LF } from './framing.ts'
 
 /** Place of the rows in a JSON export. */
 export interface RecordsPath {
@@ -15,9 +14,6 @@ export interface RecordsPath {
   /** Member names from an element to the row: `resource` in `$.entry[*].resource`. */
   readonly within: readonly string[]
 }
-
-/** Paths from the document to members outside of the list, by their names in rows. */
-export type ContextPaths = Readonly<Record<string, readonly string[]>>
 
 /** @throws Error with the reason: no RFC 9535 path, more than one list, or steps other than member names */
 export function parseRecordsPath(text: string): RecordsPath {
@@ -84,8 +80,6 @@ export interface JsonPlace {
   readonly column: number
 }
 
-export const placeText = ({ line, column }: JsonPlace): string => `line ${line}, column ${column}`
-
 /** Place behind a text that starts at a place. */
 export function placeBehind(passed: Buffer, start: JsonPlace): JsonPlace {
   const lineEnd = passed.lastIndexOf(LF)
@@ -93,10 +87,4 @@ export function placeBehind(passed: Buffer, start: JsonPlace): JsonPlace {
   let lines = 0
   for (let at = passed.indexOf(LF); at !== -1; at = passed.indexOf(LF, at + 1)) lines += 1
   return { line: start.line + lines, column: passed.length - lineEnd }
-}
-
-/** Fault of bytes that are not UTF-8, with the place of the first wrong byte. */
-export function notUtf8(bytes: Buffer, start: JsonPlace): FrameFault {
-  const place = placeText(placeBehind(validStart(bytes), start))
-  return { fault: 'row-encoding-invalid', message: `not UTF-8 at ${place}; export the file as UTF-8` }
 }

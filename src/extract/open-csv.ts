@@ -2,15 +2,7 @@
 import { isAscii, isUtf8 } from 'node:buffer'
 import { stat } from 'node:fs/promises'
 import type { Origin, Row } from '../model/row.ts'
-import {
-  behind,
-  type Compression,
-  countDecoded,
-  exportError,
-  readContent,
-  textStart,
-  upTo,
-} from './content.ts'
+import { behind, type Compression, exportError, readContent, textStart } from './content.ts'
 import { cellSplitter, csvFormat, frameRecord } from './csv.ts'
 import { findEncoding, HEAD_BYTES, transcode } from './encoding.ts'
 import {
@@ -25,7 +17,7 @@ import {
   readRows,
   readStart,
 } from './framing.ts'
-import { type CsvDefinition, type Dialect, dialectOf } from './read-definition.ts'
+import type { CsvDefinition, Dialect } from './read-definition.ts'
 import { findOtherHeader } from './second-header.ts'
 
 /** @throws WaybillError `export-unreadable`, `export-empty` */
@@ -467,4 +459,43 @@ const SPELLED: Readonly<Record<string, string>> = {
   'utf-16le': 'UTF-16LE',
   'utf-16be': 'UTF-16BE',
   'iso-8859-1': 'ISO 8859-1',
+}
+
+/** Counts content in UTF-8 for `shareBefore`. */
+async function* countDecoded(
+  { reading }: Compression,
+  content: AsyncIterable<Buffer>,
+): AsyncGenerator<Buffer> {
+  let bytes = 0
+  for await (const chunk of content) {
+    bytes += chunk.length
+    reading.decoded = bytes
+    yield chunk
+  }
+}
+
+/** Ends content after a number of bytes. */
+async function* upTo(content: AsyncIterable<Buffer>, bytes: number): AsyncGenerator<Buffer> {
+  let left = bytes
+  for await (const chunk of content) {
+    if (left > 0) yield chunk.length <= left ? chunk : chunk.subarray(0, left)
+    left -= chunk.length
+    if (left <= 0) return
+  }
+}
+
+/** No byte: an absent mark never matches. */
+const NONE = -1
+
+/** @param delimiter of the definition, or as found */
+function dialectOf(read: CsvDefinition, delimiter: string): Dialect {
+  const escapedBy = read.escape === 'doubled' || read.escape === read.quote ? undefined : read.escape
+  return {
+    delimiter: delimiter.charCodeAt(0),
+    widths: read.widths,
+    quote: read.quote === 'none' || read.widths !== undefined ? NONE : read.quote.charCodeAt(0),
+    escapedBy: escapedBy === undefined || read.widths !== undefined ? NONE : escapedBy.charCodeAt(0),
+    lenient: read.quotes === 'lenient',
+    comment: read.comment === undefined ? undefined : Buffer.from(read.comment),
+  }
 }

@@ -15,7 +15,6 @@ import {
   detectCompression,
   exportError,
   readContent,
-  shareBefore,
   textStart,
   unreadable,
   versionOf,
@@ -40,8 +39,10 @@ import { openCsv, openText } from './open-csv.ts'
 import { openHl7v2 } from './open-hl7v2.ts'
 import { ndjsonFormat, openJson } from './open-json.ts'
 import { openXlsx } from './open-xlsx.ts'
-import type { Dialect, ReadDefinition, RecordsDefinition } from './read-definition.ts'
+import type { Dialect, ReadDefinition } from './read-definition.ts'
 import { refuseKind } from './xlsx-package.ts'
+
+type RecordsDefinition = Extract<ReadDefinition, { format: 'records' }>
 
 export interface OpenExport extends OpenFormat {
   /** Share of the file, from 0 to 1, before an offset; of a compressed file an estimate. */
@@ -322,4 +323,13 @@ function statedFormat(form: RecordForm, count: NonNullable<RecordsDefinition['co
         return jsonRow(frame, null, (cells[count.cell - 1] ?? '').trim())
       }),
   }
+}
+
+/**
+ * Share of a file, from 0 to 1, before an offset of its content. For decompressed or transcoded content, an estimate from the latest
+ * reading.
+ */
+function shareBefore(byteOffset: number, fileBytes: number, { reading }: Compression): number {
+  const made = reading.decoded ?? reading.content
+  return fileBytes === 0 || made === 0 ? 0 : Math.min(1, (byteOffset * reading.file) / made / fileBytes)
 }

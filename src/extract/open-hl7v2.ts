@@ -25,7 +25,9 @@ import {
   unreadableRow,
 } from './framing.ts'
 import { readMessage } from './hl7v2-message.ts'
-import type { Hl7v2Definition } from './read-definition.ts'
+import type { ReadDefinition } from './read-definition.ts'
+
+type Hl7v2Definition = Extract<ReadDefinition, { format: 'hl7v2' }>
 
 /** Bytes of MLLP before and behind a message (HL7 v2.5.1, appendix C.4): VT and FS. */
 const MLLP = new Set([0x0b, 0x1c])

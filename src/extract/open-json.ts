@@ -5,11 +5,13 @@ import { WaybillError } from '../model/errors.ts'
 import { DEEPEST, membersIn } from '../model/json-depth.ts'
 import type { JsonValue, Origin, Row, UnreadableRow } from '../model/row.ts'
 import { type Compression, exportError } from './content.ts'
+import { validStart } from './encoding.ts'
 import {
   ByteWindow,
   CR,
   cutText,
   EXCERPT_BYTES,
+  type FrameFault,
   firstOrigin,
   jsonRow,
   LF,
@@ -23,19 +25,14 @@ import {
   unreadableRow,
   utf8Check,
 } from './framing.ts'
-import {
-  type ContextPaths,
-  type JsonPlace,
-  memberAt,
-  NO_ROW,
-  notUtf8,
-  placeBehind,
-  placeText,
-  type RecordsPath,
-  rowIn,
-} from './json-path.ts'
+import { type JsonPlace, memberAt, NO_ROW, placeBehind, type RecordsPath, rowIn } from './json-path.ts'
 import { openText, type TextSource } from './open-csv.ts'
-import type { JsonDefinition } from './read-definition.ts'
+import type { ReadDefinition } from './read-definition.ts'
+
+type JsonDefinition = Extract<ReadDefinition, { format: 'json' }>
+
+/** Paths from the document to members outside of the list, by their names in rows. */
+type ContextPaths = Readonly<Record<string, readonly string[]>>
 
 /** @throws WaybillError `export-empty`, `export-unreadable` */
 export async function openJson(
@@ -1013,3 +1010,11 @@ async function lookBack(source: JsonSource, offset: number) {
   }
   return { before, lineStart }
 }
+
+/** Fault of bytes that are not UTF-8, with the place of the first wrong byte. */
+function notUtf8(bytes: Buffer, start: JsonPlace): FrameFault {
+  const place = placeText(placeBehind(validStart(bytes), start))
+  return { fault: 'row-encoding-invalid', message: `not UTF-8 at ${place}; export the file as UTF-8` }
+}
+
+const placeText = ({ line, column }: JsonPlace): string => `line ${line}, column ${column}`

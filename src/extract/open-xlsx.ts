@@ -9,10 +9,12 @@ import type { CsvRow, Origin, Row, RowFault } from '../model/row.ts'
 import { type Compression, DEFAULT_LIMITS, detectCompression, exportError } from './content.ts'
 import { EXCERPT_BYTES, type OpenFormat } from './framing.ts'
 import { readHeader } from './open-csv.ts'
-import type { XlsxDefinition } from './read-definition.ts'
+import type { ReadDefinition } from './read-definition.ts'
 import { findOtherHeader, REST_UNDER_OTHER_HEADER } from './second-header.ts'
 import { refuseKind, usingPackage, type WorkbookPackage } from './xlsx-package.ts'
 import { type Attributes, readingXml, readXml } from './xlsx-xml.ts'
+
+type XlsxDefinition = Extract<ReadDefinition, { format: 'xlsx' }>
 
 /** A workbook while its package is open. */
 interface Book {
@@ -58,13 +60,12 @@ export async function openXlsx(
 /** Names of the sheets with content, visible ones first. @throws WaybillError as `openXlsx` */
 export async function filledSheets(path: string): Promise<readonly string[]> {
   const compression = await detectCompression(path, DEFAULT_LIMITS)
-  const sheets: SheetEntry[] = []
   const list = async function* (opened: WorkbookPackage) {
     const book = await openBook(path, opened)
     for (const one of book.sheets) if (await holdsRows(book, one)) yield one
   }
   await refuseKind(path, compression, 'xlsx')
-  for await (const one of usingPackage(path, compression, list)) sheets.push(one)
+  const sheets = await Array.fromAsync(usingPackage(path, compression, list))
   return sheets.sort((a, b) => Number(a.isHidden) - Number(b.isHidden)).map(({ name }) => name)
 }
 

@@ -147,12 +147,7 @@ const xlsxDefinition = z
   })
   .refine(({ columns }) => isUnique(columns), { path: ['columns'], error: REPEATED })
 
-export type XlsxDefinition = z.infer<typeof xlsxDefinition>
-
 const isMark = (code: number): boolean => code > 0 && code < 0x80 && code !== 0x0a && code !== 0x0d
-
-/** No byte: an absent mark never matches. */
-const NONE = -1
 
 export interface Dialect {
   /** One byte, as all marks. */
@@ -167,19 +162,6 @@ export interface Dialect {
   readonly comment: Buffer | undefined
   /** Characters of each cell, in place of delimiters and quotes. */
   readonly widths: readonly number[] | undefined
-}
-
-/** @param delimiter of the definition, or as found */
-export function dialectOf(read: CsvDefinition, delimiter: string): Dialect {
-  const escapedBy = read.escape === 'doubled' || read.escape === read.quote ? undefined : read.escape
-  return {
-    delimiter: delimiter.charCodeAt(0),
-    widths: read.widths,
-    quote: read.quote === 'none' || read.widths !== undefined ? NONE : read.quote.charCodeAt(0),
-    escapedBy: escapedBy === undefined || read.widths !== undefined ? NONE : escapedBy.charCodeAt(0),
-    lenient: read.quotes === 'lenient',
-    comment: read.comment === undefined ? undefined : Buffer.from(read.comment),
-  }
 }
 
 /** A parsed path; an error becomes the message of the issue. */
@@ -211,8 +193,6 @@ const jsonDefinition = z
     error: 'needs rows that are elements of a list, named by `records`',
   })
 
-export type JsonDefinition = z.infer<typeof jsonDefinition>
-
 const ndjsonDefinition = z.strictObject({ format: z.literal('ndjson') })
 
 const hl7v2Definition = z.strictObject({
@@ -223,8 +203,6 @@ const hl7v2Definition = z.strictObject({
       'patients: each PATIENT_RESULT of a message is a row, with the rest of the message around it.',
   }),
 })
-
-export type Hl7v2Definition = z.infer<typeof hl7v2Definition>
 
 const recordType = z.string().regex(/^[A-Za-z0-9_]{1,20}$/, 'is a word of letters and digits')
 const recordColumns = z.array(z.string().trim().min(1)).min(1)
@@ -303,8 +281,6 @@ const recordsDefinition = z
       }
     }
   })
-
-export type RecordsDefinition = z.infer<typeof recordsDefinition>
 
 export const readDefinition = z.discriminatedUnion('format', [
   csvDefinition,

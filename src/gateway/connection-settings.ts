@@ -29,22 +29,6 @@ export function resolvePath(base: URL, path: string, query?: URLSearchParams): U
 }
 
 /**
- * Fills in the parameters of a path, each as one segment (RFC 3986 section 2.1).
- *
- * @returns undefined if a parameter is empty, `.` or `..` (section 5.2.4), which would lead to another path; or if it has half a surrogate
- * pair
- */
-export function fillPath(
-  path: string,
-  parameters: Readonly<Record<string, string>> = {},
-): string | undefined {
-  const isSegment = (value = ''): boolean => value.isWellFormed() && !/^\.{0,2}$/.test(value)
-  const wanted = [...path.matchAll(/\{(\w+)\}/g)]
-  if (!wanted.every(([, name = '']) => isSegment(parameters[name]))) return undefined
-  return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parameters[name] ?? ''))
-}
-
-/**
  * Checks the upload address from the gateway: https of the gateway's host, of a host below it, or of a host allowed by the job. For a
  * gateway on this machine, any port of this machine is allowed too.
  *
@@ -91,38 +75,6 @@ export interface AccessTokenSource {
   readonly accessToken: () => Promise<string>
   /** Fetches a new token; default: `accessToken`. */
   readonly renewAccessToken?: () => Promise<string>
-}
-
-/** Token in use: fetched at the first call that needs it, kept until renewed. */
-interface AccessToken {
-  current(): Promise<string>
-  /** Fetches a new token. Concurrent calls share a single fetch. */
-  renew(): Promise<string>
-}
-
-export function holdAccessToken(source: AccessTokenSource): AccessToken {
-  let held: Promise<string> | undefined
-  let renewal: Promise<string> | undefined
-
-  const hold = (fetched: Promise<string>): Promise<string> => {
-    const token = fetched.then((text) => checkCredential(text, 'WAYBILL_ACCESS_TOKEN'))
-    held = token
-    // A failed fetch is not kept: the next call fetches again.
-    token.catch(() => {
-      if (held === token) held = undefined
-    })
-    return token
-  }
-
-  return {
-    current: () => held ?? hold(source.accessToken()),
-    renew: () => {
-      renewal ??= hold((source.renewAccessToken ?? source.accessToken)()).finally(() => {
-        renewal = undefined
-      })
-      return renewal
-    },
-  }
 }
 
 /**

@@ -3,9 +3,7 @@
  * question is whether the gateway may have taken the records: a request may be repeated without reading back only if the gateway cannot
  * have taken it.
  */
-import { z } from 'zod'
-import { innerRefusalOf } from './contract/medical-records.ts'
-import { documented, EnvelopeError, ErrorEnvelope, RefusalEnvelope } from './contract/shared-objects.ts'
+import { RefusalEnvelope } from './contract/shared-objects.ts'
 
 export type AnswerClass =
   /** 2xx. */
@@ -96,11 +94,8 @@ function parseHttpDate(text: string, nowMs: number): number {
   return Date.parse(`${day} ${month} ${year > thisYear + 50 ? year - 100 : year} ${time} GMT`)
 }
 
-/** Maximum length of the gateway's message, in characters. */
-const MESSAGE_LIMIT = 500
-
 /** Credential of a call: a key alone, or `token`, sent beside the key. */
-export type Credential = 'key' | 'requester-key' | 'token'
+type Credential = 'key' | 'requester-key' | 'token'
 
 export interface GatewayErrorDetails {
   readonly class: AnswerClass
@@ -163,33 +158,4 @@ export const orRefusal = <T>(asked: Promise<T>): Promise<T | GatewayError> =>
 export function codeOfErrorBody(body: unknown): number | undefined {
   const envelope = RefusalEnvelope.safeParse(body)
   return envelope.success ? Number(envelope.data.code) : undefined
-}
-
-/**
- * Returns `message` and `errors[].message` of an error body (section "Errors"), each once; undefined if there are none. For a text with an
- * inner envelope, its reasons come first, then the phrase around them.
- */
-export function wordsOfErrorBody(body: unknown): string | undefined {
-  const envelope = documented(ErrorEnvelope, body)
-  if (envelope === undefined) return undefined
-  const text = [...new Set([textOf(envelope), ...errorsOf(envelope)].flatMap(unwrap))].join('; ')
-  return text === '' ? undefined : text.slice(0, MESSAGE_LIMIT)
-}
-
-/** Returns the messages inside a text, innermost first; the text itself if it wraps no envelope with messages. */
-function unwrap(text: string): string[] {
-  const inner = innerRefusalOf({ message: text })
-  const reasons = inner === undefined ? [] : [...errorsOf(inner), textOf(inner)].flatMap(unwrap)
-  if (reasons.length === 0) return [text].filter((words) => words !== '')
-  // Cut before the search: a long run of blanks would take quadratic time.
-  const phrase = text.slice(0, Math.min(text.indexOf('{'), MESSAGE_LIMIT)).replace(/[\s:]+$/, '')
-  return [...reasons, phrase].filter((words) => words !== '')
-}
-
-const errorsOf = ({ errors }: ErrorEnvelope): string[] =>
-  (documented(z.array(EnvelopeError), errors) ?? []).map(textOf)
-
-function textOf(error: EnvelopeError | ErrorEnvelope): string {
-  const text = typeof error === 'string' ? error : error.message
-  return typeof text === 'string' ? text : ''
 }

@@ -1,36 +1,35 @@
 import { Agent as HttpAgent } from 'node:http'
 import type { Agent as HttpsAgent } from 'node:https'
+import { z } from 'zod'
 import { type Answer, createAnswer, UnreadableAnswer } from './answer.ts'
 import {
   type AccessTokenSource,
   checkCredential,
-  fillPath,
-  holdAccessToken,
   parseBaseUrl,
   parseUploadAddress,
   resolvePath,
 } from './connection-settings.ts'
 import { ENDPOINTS, type Endpoint, type EndpointName } from './contract/endpoints.ts'
+import { innerRefusalOf } from './contract/medical-records.ts'
+import { documented, EnvelopeError, ErrorEnvelope } from './contract/shared-objects.ts'
 import {
   createAnswerRoom,
   ENDED,
   ExchangeFailure,
+  exchangeOverGot,
+  exchangeOverHttp,
   type Timeouts,
   unpack,
   type WholeAnswer,
 } from './exchange.ts'
-import { exchangeOverGot } from './exchange-over-got.ts'
-import { exchangeOverHttp } from './exchange-over-http.ts'
 import {
   type AnswerClass,
-  type Credential,
   classifyStatus,
   classifyTransportFailure,
   codeOfErrorBody,
   GatewayError,
   type GatewayErrorDetails,
   parseRetryAfter,
-  wordsOfErrorBody,
 } from './gateway-error.ts'
 
 const TIMEOUTS: Timeouts = {
@@ -155,7 +154,7 @@ function createCallForms(options: TransportOptions) {
   const bearerOnConditionsBulk = options.bearerOnConditionsBulk ?? true
 
   /** Returns the credential of a call (section "Authentication"). */
-  const carriedBy = (call: Call): Credential | undefined => {
+  const carriedBy = (call: Call) => {
     const endpoint: Endpoint = ENDPOINTS[call.endpoint]
     const { bearer, path } = endpoint
     if (bearer === 'required' || (bearer === 'not-shown' && bearerOnConditionsBulk)) return 'token'
@@ -333,3 +332,80 @@ const OPERATIONS: ReadonlyMap<string, string> = new Map(
     name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`),
   ]),
 )
+
+/** Token in use: fetched at the first call that needs it, kept until renewed. */
+interface AccessToken {
+  current(): Promise<string>
+  /** Fetches a new token. Concurrent calls share a single fetch. */
+  renew(): Promise<string>
+}
+
+function holdAccessToken(source: AccessTokenSource): AccessToken {
+  let held: Promise<string> | undefined
+  let renewal: Promise<string> | undefined
+
+  const hold = (fetched: Promise<string>): Promise<string> => {
+    const token = fetched.then((text) => checkCredential(text, 'WAYBILL_ACCESS_TOKEN'))
+    held = token
+    // A failed fetch is not kept: the next call fetches again.
+    token.catch(() => {
+      if (held === token) held = undefined
+    })
+    return token
+  }
+
+  return {
+    current: () => held ?? hold(source.accessToken()),
+    renew: () => {
+      renewal ??= hold((source.renewAccessToken ?? source.accessToken)()).finally(() => {
+        renewal = undefined
+      })
+      return renewal
+    },
+  }
+}
+
+/**
+ * Fills in the parameters of a path, each as one segment (RFC 3986 section 2.1).
+ *
+ * @returns undefined if a parameter is empty, `.` or `..` (section 5.2.4), which would lead to another path; or if it has half a surrogate
+ * pair
+ */
+function fillPath(path: string, parameters: Readonly<Record<string, string>> = {}): string | undefined {
+  const isSegment = (value = ''): boolean => value.isWellFormed() && !/^\.{0,2}$/.test(value)
+  const wanted = [...path.matchAll(/\{(\w+)\}/g)]
+  if (!wanted.every(([, name = '']) => isSegment(parameters[name]))) return undefined
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parameters[name] ?? ''))
+}
+
+/** Maximum length of the gateway's message, in characters. */
+const MESSAGE_LIMIT = 500
+
+/**
+ * Returns `message` and `errors[].message` of an error body (section "Errors"), each once; undefined if there are none. For a text with an
+ * inner envelope, its reasons come first, then the phrase around them.
+ */
+function wordsOfErrorBody(body: unknown): string | undefined {
+  const envelope = documented(ErrorEnvelope, body)
+  if (envelope === undefined) return undefined
+  const text = [...new Set([textOf(envelope), ...errorsOf(envelope)].flatMap(unwrap))].join('; ')
+  return text === '' ? undefined : text.slice(0, MESSAGE_LIMIT)
+}
+
+/** Returns the messages inside a text, innermost first; the text itself if it wraps no envelope with messages. */
+function unwrap(text: string): string[] {
+  const inner = innerRefusalOf({ message: text })
+  const reasons = inner === undefined ? [] : [...errorsOf(inner), textOf(inner)].flatMap(unwrap)
+  if (reasons.length === 0) return [text].filter((words) => words !== '')
+  // Cut before the search: a long run of blanks would take quadratic time.
+  const phrase = text.slice(0, Math.min(text.indexOf('{'), MESSAGE_LIMIT)).replace(/[\s:]+$/, '')
+  return [...reasons, phrase].filter((words) => words !== '')
+}
+
+const errorsOf = ({ errors }: ErrorEnvelope): string[] =>
+  (documented(z.array(EnvelopeError), errors) ?? []).map(textOf)
+
+function textOf(error: EnvelopeError | ErrorEnvelope): string {
+  const text = typeof error === 'string' ? error : error.message
+  return typeof text === 'string' ? text : ''
+}

@@ -20,17 +20,16 @@ import { allDone, WaybillError } from '../model/errors.ts'
 import { type EntryOutcome, Outcomes } from '../model/outcome.ts'
 import { type Fault, fault, type TestAnswer } from '../model/record.ts'
 import { type AccountsContext, type LoadedRoster, resolveAccounts } from './accounts.ts'
-import { planned } from './deliver.ts'
-import { type Delivery, settle } from './delivery.ts'
+import { type Delivery, planned, settle } from './delivery.ts'
 import { refusalWords, rejection, type Words } from './gateway-words.ts'
 import { causeOf } from './outage.ts'
 import { nothingEarlier, recallChunk } from './recall.ts'
 import { ofCredentials } from './retry-policy.ts'
 import type { Sending } from './sending.ts'
+import type { Uncertain } from './slots.ts'
 import { ChunkSlots, type LearnedSlots, type Speaks } from './slots.ts'
-import type { Memory, Uncertain } from './usual-rows.ts'
 
-export interface AssessmentContext extends Pick<Delivery, 'ledger' | 'identity' | 'now'> {
+interface AssessmentContext extends Pick<Delivery, 'ledger' | 'identity' | 'now'> {
   readonly gateway: Gateway
   readonly sending: Sending
   readonly accounts: AccountsContext
@@ -119,7 +118,7 @@ export async function loadAssessments(
 }
 
 /** Empty: the gateway itself keeps the progress of a test. */
-const NOTHING_HELD: Memory['held'] = new Map()
+const NOTHING_HELD = new Map<string, never>()
 const NOTHING_UNCERTAIN: Uncertain = {
   suspicion: { copy: 0, until: undefined },
 }

@@ -172,7 +172,7 @@ export function createSizeLimits(): SizeLimits {
 /** Unit of buffer sizes: rounding lets a buffer serve many batches. */
 const STEP_BYTES = 256 * 1024
 
-export interface BodyBuffers {
+interface BodyBuffers {
   /** Returns a buffer with at least this many bytes. */
   take(bytes: number): Buffer
   /** Gives a buffer back, once nothing can read from the buffer any more. */

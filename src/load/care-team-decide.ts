@@ -13,7 +13,6 @@ import {
   type CareTeamRules,
   type HadCareTeam,
   hadBy,
-  isMarkOwed,
   isMissing,
   isOutdated,
   isSame,
@@ -38,7 +37,7 @@ type EntryStep =
   | { readonly step: 'look'; readonly waitMs: number }
   | { readonly step: 'create' }
 
-export type EntrySteps = ReadonlyMap<Entry, EntryStep>
+type EntrySteps = ReadonlyMap<Entry, EntryStep>
 
 /** Most further reads of a list that does not show a stored entry. */
 const LOOKS = 2
@@ -383,7 +382,3 @@ export function isNewWord(
   const { mark } = known.find((one) => one.npi === npi) ?? {}
   return !isHeard && primary !== undefined && primary !== (mark === 'set' || mark === 'to-set')
 }
-
-/** True where the list is needed: a mark is owed, or the chunk has news. */
-export const hasNews = ({ wanted, known }: CareTeam): boolean =>
-  known.some(isMarkOwed) || wanted.some((one) => one.status !== 'delivered' || isNewWord(known, one))

@@ -1,11 +1,37 @@
 /**
  * Carries out marks and deletions of care teams owed by earlier runs, or by earlier chunks of this run, by the gateway's ids alone. Needs no export.
  * A person without a known account id waits for the person's next row.
+ *
+ * An export may list all care teams of a person (`careTeams.missing: delete`): an entry that the job brought and the export no longer lists is owed to
+ * be deleted, by the end of that run and by every later run. An entry listed again is sent again (docs/delivery.md).
  */
-import type { KnownCareTeam, Ledger } from '../ledger/ledger.ts'
+import {
+  type CareTeamListing,
+  type KnownCareTeam,
+  type Ledger,
+  type ListedCareTeam,
+  type MissingCareTeam,
+  type RunLedger,
+  THE_PERSON,
+  UNKNOWN_PERSON,
+  UNUSABLE,
+} from '../ledger/ledger.ts'
+import type { Entry, RowOutcome } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
-import { type CareTeamJob, careTeamOf, owesDeletion, owesMark, waitedFor } from './care-team-slot.ts'
+import type { Identity } from '../model/ids.ts'
+import type { AccountKey } from '../model/record.ts'
+import {
+  type CareTeamJob,
+  type CareTeamRules,
+  careTeamOf,
+  isMarkOwed,
+  isMissing,
+  owesDeletion,
+  owesMark,
+  waitedFor,
+} from './care-team-slot.ts'
 import { type CareTeamContext, endWork, noteOwed, readList, workOff } from './care-team-work.ts'
+import type { Speaks } from './slots.ts'
 
 /** Accounts read together from the ledger. */
 const ACCOUNTS_AT_ONCE = 100
@@ -71,7 +97,7 @@ export async function unreachable<Rows extends readonly KnownCareTeam[]>(
 }
 
 /** @param work called with the claimed accounts; returns their care teams now */
-export async function claimEach(
+async function claimEach(
   { claims }: Pick<CareTeamContext, 'claims'>,
   accounts: readonly string[],
   work: (claimed: readonly string[]) => Promise<readonly KnownCareTeam[]>,
@@ -97,4 +123,145 @@ export async function owedBy(
   const accounts = await ledger.careTeams.owed(gatewayName, jobId, '', Number.MAX_SAFE_INTEGER)
   const known = await ledger.careTeams.ofAccounts(gatewayName, accounts)
   return [...known.values()].flat().filter((one) => owes(one, job))
+}
+
+/** Providers that the rows of a chunk list. A row skipped by `skipWhen` lists nothing. */
+export function listedBy(
+  { account: hashOf, npi: hashNpi }: Pick<Identity, 'account' | 'npi'>,
+  rows: readonly RowOutcome[],
+): ListedCareTeam[] {
+  const listed = new Map<string, ListedCareTeam>()
+  const add = (account: string, npi: string, at: number): void => {
+    const key = `${account} ${npi}`
+    listed.set(key, { account, npi, at: Math.max(at, listed.get(key)?.at ?? at) })
+  }
+  const hashes = new Map<string, string>()
+  const person = (account: AccountKey): string => {
+    const hash = hashes.get(account.reference) ?? hashOf(account)
+    hashes.set(account.reference, hash)
+    return hash
+  }
+  for (const row of rows) {
+    if (row.account === undefined) {
+      if (row.outcome === 'rejected') add(UNKNOWN_PERSON, UNUSABLE, 0)
+      continue
+    }
+    const account = person(row.account)
+    add(account, THE_PERSON, 0)
+    if (row.outcome === 'rejected') add(account, UNUSABLE, 0)
+    if (row.outcome !== 'mapped') continue
+    if (row.rejected.some(({ kind }) => kind === 'careTeam')) add(account, UNUSABLE, 0)
+    for (const { provider, observedAt } of row.records)
+      if (provider !== undefined) add(account, hashNpi(provider.npi), observedAt)
+  }
+  return [...listed.values()]
+}
+
+/** Lists of earlier exports for a chunk's people. */
+export interface Listing {
+  /** True where a later export has the person, and does not list the provider. */
+  isUnlisted(entry: Entry): boolean
+  /** True where the entry was delivered, and was missing since: its deletion is done or owed. */
+  isListedAgain(entry: Entry): boolean
+}
+
+interface ListingContext {
+  readonly memory: Pick<Ledger, 'careTeams'>
+  readonly careTeams: CareTeamRules & {
+    readonly gatewayName: string
+    readonly ledger: Pick<Ledger, 'careTeams'>
+  }
+  readonly identity: Pick<Identity, 'account' | 'npi'>
+  readonly jobId: number
+}
+
+/** @param entries care-team entries of the chunk */
+export async function listingOf(
+  { memory, careTeams, identity, jobId }: ListingContext,
+  entries: readonly Entry[],
+  { arrival, isBackfill }: Pick<Speaks, 'arrival' | 'isBackfill'>,
+): Promise<Listing | undefined> {
+  if (entries.length === 0) return undefined
+  const hashes = new Map(entries.map(({ account }) => [account.reference, identity.account(account)]))
+  const listings = await memory.careTeams.listed(jobId, [...hashes.values()])
+  if (listings.size === 0) return undefined
+  const known = await careTeams.ledger.careTeams.ofAccounts(careTeams.gatewayName, [...listings.keys()])
+  const of = (entry: Entry): { listing?: CareTeamListing; npi: string; had?: KnownCareTeam } => {
+    const hash = hashes.get(entry.account.reference) ?? ''
+    const npi = identity.npi(entry.evidence.npi ?? '')
+    const [listing, had] = [listings.get(hash), known.get(hash)?.find((one) => one.npi === npi)]
+    return { npi, ...(listing && { listing }), ...(had && { had }) }
+  }
+  const isUnlisted = (entry: Entry): boolean => {
+    if (entry.kind !== 'careTeam') return false
+    const { listing, npi } = of(entry)
+    if (listing === undefined || careTeams.missing === 'keep') return false
+    return (isBackfill || listing.arrival > arrival) && !listing.npis.has(npi)
+  }
+  return {
+    isUnlisted,
+    isListedAgain(entry) {
+      if (entry.kind !== 'careTeam') return false
+      const { listing, had } = of(entry)
+      if (listing === undefined || isUnlisted(entry)) return false
+      return had === undefined || had.deletions.some(isMissing)
+    },
+  }
+}
+
+/** Deletion owed for a missing provider: all entries that the job brought. A record in doubt may still turn out stored. */
+const owedOfMissing = (
+  known: KnownCareTeam,
+  { at }: Pick<MissingCareTeam, 'at'>,
+  jobId: number,
+): KnownCareTeam => ({
+  ...known,
+  mark: isMarkOwed(known) ? 'none' : known.mark,
+  markBy: null,
+  deletionsBy: jobId,
+  content: null,
+  deletions: [
+    { by: [], until: at, isSeen: true, inDoubt: known.deletions.flatMap(({ inDoubt }) => inDoubt) },
+  ],
+})
+
+/** Providers saved together. */
+const AT_ONCE = 500
+
+/**
+ * Saves, at the end of an export, the providers that the export no longer lists. An unreadable row may have listed anybody: then no provider counts
+ * as missing, and the export is counted as unjudged.
+ */
+export async function noteMissing(
+  context: CareTeamContext & { readonly runLedger: Pick<RunLedger, 'noteMissing'> },
+  jobId: number,
+  arrival: number,
+): Promise<void> {
+  const { ledger, runLedger, gatewayName, owed, tallies } = context
+  for (;;) {
+    const missing = await ledger.careTeams.missing(jobId, arrival, AT_ONCE)
+    if (missing === 'unreadable') {
+      tallies.careTeams.unjudged++
+      return
+    }
+    if (missing.length === 0) return
+    await claimEach(
+      context,
+      missing.map(({ account }) => account),
+      async (claimed) => {
+        const known = await ledger.careTeams.ofAccounts(gatewayName, claimed)
+        const own = missing.filter(({ account }) => claimed.includes(account))
+        const owing = own.flatMap((one) => {
+          const had = known.get(one.account)?.find(({ npi }) => npi === one.npi)
+          return had === undefined ? [] : [owedOfMissing(had, one, jobId)]
+        })
+        await runLedger.noteMissing(gatewayName, own, owing)
+        const now = new Map(
+          [...known.values(), owing].flat().map((one) => [`${one.account} ${one.npi}`, one]),
+        )
+        noteOwed(owed, [...now.values()], context)
+        return []
+      },
+    )
+  }
 }

@@ -6,7 +6,6 @@
  * difference.
  */
 import { z } from 'zod'
-import { documented } from '../gateway/contract/shared-objects.ts'
 import type { CareTeamMark, KnownCareTeam, OwedDeletion } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
 import { recordText } from './batch-text.ts'
@@ -51,11 +50,6 @@ interface WithFields {
 /** Compares sent fields alone: the gateway may fill in the rest. */
 export const isSame = ({ fields: sent }: WithFields, { fields: stored }: WithFields): boolean =>
   COMPARED.every((key) => sent[key] === undefined || sent[key] === stored[key])
-
-/** Our id in a listed entry, where the gateway keeps it. */
-const Ours = z.object({ source: z.object({ meta: z.object({ persistentRecordId: z.string() }) }) })
-export const oursOf = (record: unknown): string | undefined =>
-  documented(Ours, record)?.source.meta.persistentRecordId
 
 /** Entry of the chunk. */
 export interface WantedCareTeam extends WithFields {

@@ -2,8 +2,10 @@
  * Carries out the steps for an account's care team: reads the list, deletes entries, sets and unsets the mark, by the gateway's ids alone (interface,
  * "DELETE /health-profile/care-teams", "Care team PCP flag"). A request that fails is reported, and owed.
  */
+
+import { z } from 'zod'
 import type { CareTeamReturned } from '../gateway/contract/health-profile.ts'
-import { epochMsOf } from '../gateway/contract/shared-objects.ts'
+import { documented, epochMsOf } from '../gateway/contract/shared-objects.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError, orRefusal, saysNotFound } from '../gateway/gateway-error.ts'
 import { type KnownCareTeam, type Ledger, type Tallies, UNDATED } from '../ledger/ledger.ts'
@@ -21,7 +23,6 @@ import {
   hadBy,
   isMissing,
   newestRow,
-  oursOf,
   owesDeletion,
   owesMark,
 } from './care-team-slot.ts'
@@ -281,3 +282,9 @@ export function noteOwed(book: OwedBook, known: readonly KnownCareTeam[], job: C
     for (const one of rows) book.deletion(account, one.npi, owesDeletion(one, job))
   }
 }
+
+/** Our id in a listed entry, where the gateway keeps it. */
+const Ours = z.object({ source: z.object({ meta: z.object({ persistentRecordId: z.string() }) }) })
+
+const oursOf = (record: unknown): string | undefined =>
+  documented(Ours, record)?.source.meta.persistentRecordId

@@ -10,9 +10,10 @@ import { parseTransactionId } from '../model/ids.ts'
 import type { EntryOutcome, Outcomes } from '../model/outcome.ts'
 import type { AccountKey } from '../model/record.ts'
 import type { ResolvedAccounts } from './accounts.ts'
-import { decideEntries, type EntrySteps, hasNews, isNewWord } from './care-team-decide.ts'
+import { decideEntries, isNewWord } from './care-team-decide.ts'
 import { unreachable } from './care-team-owed.ts'
 import {
+  type CareTeam,
   careTeamOf,
   fieldsSent,
   type HadCareTeam,
@@ -158,7 +159,7 @@ interface Selected extends SelectedCareTeams {
 const isStale = ({ stale }: CareTeamContext, { entries }: AccountTeam): boolean => entries.some(stale.has)
 
 /** Decides the open entries, once the list cannot be late. */
-async function stepsFor(context: CareTeamContext, person: Person): Promise<EntrySteps> {
+async function stepsFor(context: CareTeamContext, person: Person) {
   for (;;) {
     const steps = decideEntries(person.team, context)
     const waits = [...steps.values()].flatMap((one) => (one.step === 'look' ? [one.waitMs] : []))
@@ -167,7 +168,11 @@ async function stepsFor(context: CareTeamContext, person: Person): Promise<Entry
   }
 }
 
-function noteSteps({ outcomes, doubtful, twins }: Selected, { team }: Person, steps: EntrySteps): void {
+function noteSteps(
+  { outcomes, doubtful, twins }: Selected,
+  { team }: Person,
+  steps: ReturnType<typeof decideEntries>,
+): void {
   const has = hadBy(team)
   for (const [entry, step] of steps) {
     if (step.step === 'doubt') doubtful.push(entry)
@@ -306,3 +311,7 @@ async function peopleOf(
     }
   })
 }
+
+/** True where the list is needed: a mark is owed, or the chunk has news. */
+const hasNews = ({ wanted, known }: CareTeam): boolean =>
+  known.some(isMarkOwed) || wanted.some((one) => one.status !== 'delivered' || isNewWord(known, one))

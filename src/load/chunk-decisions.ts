@@ -1,15 +1,18 @@
-/** Decides the step for each record of a chunk by its slot, and reads profiles where a decision needs one. */
-import type { Exports } from '../ledger/ledger.ts'
+/**
+ * Decides the step for each record of a chunk by its slot, and reads profiles where a decision needs one. Finds what withdrawn results were sent as: the
+ * gateway deletes no biometrics and no conditions, so a person must be notified of a delivered result.
+ */
+import type { Exports, Ledger } from '../ledger/ledger.ts'
+import { unpackHolds } from '../ledger/packed-records.ts'
 import type { Entry, MappedRow, WithdrawnEntry } from '../model/entry.ts'
-import { parseTransactionId } from '../model/ids.ts'
+import { parseTransactionId, transactionId } from '../model/ids.ts'
 import { type EntryOutcome, Outcomes } from '../model/outcome.ts'
 import type { ResolvedAccounts } from './accounts.ts'
-import type { Listing } from './care-team-missing.ts'
+import type { Listing } from './care-team-owed.ts'
 import { type Content, decide, type Step, type Surroundings, WITHDRAWN } from './decide.ts'
 import type { Reconciler, StaleAccounts } from './delivery.ts'
 import { unclearByStale } from './gateway-words.ts'
-import type { ChunkSlots } from './slots.ts'
-import { isSuspect, type Uncertain } from './usual-rows.ts'
+import { type ChunkSlots, isSuspect, type Uncertain } from './slots.ts'
 
 interface DecisionContext extends Uncertain {
   readonly reconciler: Pick<Reconciler, 'readBackAny'>
@@ -19,7 +22,7 @@ interface DecisionContext extends Uncertain {
 }
 
 /** Withdrawn result to report to a person. */
-export interface Withdrawal {
+interface Withdrawal {
   readonly entry: WithdrawnEntry
   /** Contents that the gateway has, or may have. */
   readonly contents: readonly Content[]
@@ -50,14 +53,14 @@ export class ChunkDecisions {
   }
 
   /** Decides entries as far as possible without reading about their people. */
-  begin(entries: readonly Entry[], listing: Listing): void {
+  begin(entries: readonly Entry[], listing?: Listing): void {
     for (const entry of entries) {
       const step = this.stepOf(entry)
       const isNews = step === 'send' || step === 'ask'
       if (isNews || step === 'outdated') this.noteCorrected(entry)
-      if (isNews && listing.isUnlisted(entry))
+      if (isNews && listing?.isUnlisted(entry))
         this.outcomes.note([{ entry, outcome: 'unchanged', passedOver: 'care-team-outdated' }])
-      else if (step === 'unchanged' && listing.isListedAgain(entry)) this.listedAgain.add(entry)
+      else if (step === 'unchanged' && listing?.isListedAgain(entry)) this.listedAgain.add(entry)
       else this.end(entry, step)
     }
   }
@@ -304,3 +307,60 @@ export const waitsForOlder = (entry: Entry): EntryOutcome => ({
   ...notSent(entry, 'waits-for-older'),
   isAsked: true,
 })
+
+/** Withdrawn result that the gateway has, or may have. */
+export interface TakenBack {
+  readonly entry: WithdrawnEntry
+  /** Transaction id of the sent record; undefined where the ledger has lost it. */
+  readonly sentAs: string | undefined
+}
+
+type TakenBackLedger = Pick<Ledger, 'exports' | 'chunks' | 'left'>
+
+/** Finds the transaction ids of withdrawn results. */
+export async function takenBackOf(
+  ledger: TakenBackLedger,
+  jobId: number,
+  withdrawals: readonly Withdrawal[],
+): Promise<TakenBack[]> {
+  if (withdrawals.length === 0) return []
+  const ids = new Map<string, string>()
+  const all = withdrawals.flatMap(({ contents }) => contents)
+  for (const { content, exportId, row, rule } of await ledger.left.inDoubtWith(jobId, all))
+    if (content !== null) ids.set(content, transactionId(exportId, row, rule ?? '', content))
+  for (const [arrival, some] of Map.groupBy(withdrawals, (one) => one.arrival))
+    if (arrival !== undefined)
+      await findSent(
+        ledger,
+        arrival,
+        some.flatMap(({ contents }) => contents),
+        ids,
+      )
+  return withdrawals.map(({ entry, contents }) => ({
+    entry,
+    sentAs: contents.map((content) => ids.get(content)).find((id) => id !== undefined),
+  }))
+}
+
+/** Searches the sent batches of an export. @param ids by content: found ids are added */
+async function findSent(
+  ledger: TakenBackLedger,
+  arrival: number,
+  contents: readonly string[],
+  ids: Map<string, string>,
+): Promise<void> {
+  const record = await ledger.exports.find(arrival)
+  if (record === undefined) return
+  const open = new Set(contents)
+  for (const { id } of await ledger.exports.withContent(record.export_id))
+    for (const { number: chunk } of await ledger.chunks.ofExport(id))
+      for (const { holds } of await ledger.chunks.batches({ exportRow: id, chunk })) {
+        if (open.size === 0) return
+        const packed = Buffer.from(holds.buffer, holds.byteOffset, holds.byteLength)
+        if (![...open].some((content) => packed.includes(Buffer.from(content, 'hex')))) continue
+        for (const { row, rule, content } of unpackHolds(holds)) {
+          if (!open.delete(content)) continue
+          ids.set(content, transactionId(record.export_id, row, rule, content))
+        }
+      }
+}

@@ -12,7 +12,7 @@ import {
   nextStart,
   start,
 } from './flow.ts'
-import { type Asked, type Granted, type HoldLeft, SHARE_MS } from './share.ts'
+import { type Asked, type Granted, SHARE_MS } from './share.ts'
 
 /** Part of this process in what the gateway permits to all. */
 export interface GatewayShare {
@@ -297,7 +297,7 @@ function followShare(share: GatewayShare, clock: () => number, { flow, isWaiting
   let grantedRate: number | undefined
   /** The breaker as this process has opened it. */
   let heard: Breaker | undefined
-  const heldNow = (): HoldLeft | undefined => {
+  const heldNow = () => {
     const forMs = heard === undefined ? 0 : heard.until - clock()
     if (heard === undefined || forMs <= 0) return undefined
     return { forMs, askedForMs: Math.max(0, heard.notBefore - clock()), openings: heard.openings }

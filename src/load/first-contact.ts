@@ -19,7 +19,7 @@ interface FirstContactParts {
 }
 
 /** @throws WaybillError `ledger-missing` before anything is sent */
-export type FirstContact = (entries: readonly Entry[]) => Promise<void>
+type FirstContact = (entries: readonly Entry[]) => Promise<void>
 
 /** Number of people whose profiles are read. */
 const PEOPLE = 5

@@ -205,16 +205,6 @@ export function rejection(entry: Entry, batchId: string | null, code: string, wo
   return { entry, outcome: 'rejected', batchId, reason }
 }
 
-const IN_DOUBT = 'no answer came, and the profile cannot tell whether the record was stored'
-
-export const inDoubt = (entry: Entry, batchId: string, verdict: 'hidden' | 'unreadable'): EntryOutcome => ({
-  entry,
-  outcome: 'in-doubt',
-  batchId,
-  ...(verdict === 'unreadable' ? { isAsked: true } : {}),
-  reason: { stage: 'read-back', code: 'in-doubt', message: IN_DOUBT, scrubbed: IN_DOUBT },
-})
-
 /** @param error words of an error about the record in an answer of success, and the error's code */
 export function listedAsError(
   entry: Entry,

@@ -3,15 +3,15 @@
  * then the chunk stays open, and the next run resumes it.
  */
 
-import type { ChunkKey, Ledger, Suspicion } from '../ledger/ledger.ts'
+import type { ChunkKey, HeldDoubt, Ledger, Slots, Suspicion } from '../ledger/ledger.ts'
 import { type Entry, rowKeysOf, type WithdrawnEntry } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
 import { type EntryOutcome, Outcomes } from '../model/outcome.ts'
 import type { AccountKey } from '../model/record.ts'
 import { type AccountsContext, loadRoster, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
-import { type AssessmentContext, loadAssessments } from './assessment.ts'
+import { loadAssessments } from './assessment.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
-import { type Listing, listingOf } from './care-team-missing.ts'
+import { type Listing, listingOf } from './care-team-owed.ts'
 import type { CareTeamContext, FollowUpFailure } from './care-team-work.ts'
 import {
   type CareTeamStatements,
@@ -19,26 +19,24 @@ import {
   careTeamsOf,
   careTeamsToClaim,
 } from './care-teams.ts'
-import { ChunkDecisions, waitsForOlder } from './chunk-decisions.ts'
+import { ChunkDecisions, type TakenBack, takenBackOf, waitsForOlder } from './chunk-decisions.ts'
 import type { Claims } from './claims.ts'
-import { deliver, planned, settleUnanswered } from './deliver.ts'
-import type { Delivery } from './delivery.ts'
-import type { FirstContact } from './first-contact.ts'
-import { loadMedicalRecords, type MedicalRecordsContext } from './medical-records.ts'
+import type { Delivery, StaleAccounts } from './delivery.ts'
+import { deliver, planned, settleUnanswered } from './delivery.ts'
+import { leftByStale } from './gateway-words.ts'
+import { loadMedicalRecords } from './medical-records.ts'
 import { nothingEarlier, recallChunk } from './recall.ts'
 import { ChunkSlots, type LearnedSlots, type Speaks } from './slots.ts'
-import { leaveStale, renewRowKeys } from './stale-accounts.ts'
-import { seriesThatWait, waitForLate } from './waiting-series.ts'
-import { type TakenBack, takenBackOf } from './withdrawn.ts'
+import { renewRowKeys } from './stale-accounts.ts'
 
 export interface LoadContext extends Delivery {
-  readonly firstContact: FirstContact
+  readonly firstContact: (entries: readonly Entry[]) => Promise<void>
   readonly memory: Pick<Ledger, 'slots' | 'chunks' | 'careTeams' | 'exports' | 'left'>
   readonly accounts: AccountsContext
   readonly careTeams: CareTeamContext
   readonly claims: Claims
-  readonly medicalRecords: MedicalRecordsContext
-  readonly assessment: AssessmentContext
+  readonly medicalRecords: Parameters<typeof loadMedicalRecords>[0]
+  readonly assessment: Parameters<typeof loadAssessments>[0]
   readonly jobId: number
   readonly limits: BatchLimits
   /** True where the gateway is known to accept care teams of several accounts in one request. */
@@ -186,7 +184,7 @@ async function remember(context: LoadContext, chunk: ChunkToLoad) {
   slots.hear(entries, chunk.withdrawn)
   slots.learnOutcomes(recalled.outcomes, isBefore)
   const teams = await careTeamWords(context, chunk, slots)
-  decisions.begin(recalled.unsent, teams.listing)
+  decisions.begin(recalled.unsent, teams?.listing)
   return { slots, decisions, recalled, isBefore, teams, held: known.held }
 }
 
@@ -207,7 +205,7 @@ async function load(
       [...unanswered, ...decisions.open(recalled.unsent)],
       'leave',
       chunk.resumed ? recalled.outcomes : undefined,
-      await careTeamsToClaim(context.careTeams, teams, decisions.isUnchanged),
+      teams && (await careTeamsToClaim(context.careTeams, teams, decisions.isUnchanged)),
     ))
   const { accountIds } = accounts
   const place = { exportRow: chunk.exportRow, chunk: chunk.chunk, exportId: chunk.exportId, accountIds }
@@ -245,15 +243,15 @@ async function load(
   })
 
   leaveStale(context.stale, entries, outcomes)
-  const { failures, known } = await careTeams.finish(outcomes)
-  await context.claims.letGo(accounts.claimed, known)
+  const finished = await careTeams?.finish(outcomes)
+  await context.claims.letGo(accounts.claimed, finished?.known)
   const all = outcomes.all()
   slots.learnOutcomes(all, isBefore)
   const taken = decisions.takenBack(chunk.withdrawn, chunk.isTakenUp)
   await renewRowKeys(context.accounts.ledger, context.accounts.gatewayName, context.identity, entries)
   return {
     outcomes: all,
-    followUpFailures: failures,
+    followUpFailures: finished?.failures ?? [],
     rowsCorrected: decisions.rowsCorrected,
     accounts: accounts.counts,
     names: accounts.names,
@@ -264,7 +262,8 @@ async function load(
 
 interface Decided {
   readonly decisions: ChunkDecisions
-  readonly teams: CareTeamStatements
+  /** Undefined for a chunk without care teams. */
+  readonly teams: CareTeamStatements | undefined
   readonly accounts: ResolvedAccounts
   readonly place: SendingPlace
   /** Records that an earlier process may have sent for this chunk. */
@@ -276,21 +275,23 @@ async function sendDecided(
   context: LoadContext,
   { entries }: ChunkToLoad,
   { decisions, teams, accounts, place, perhapsSent }: Decided,
-): Promise<CareTeamsOfChunk> {
+): Promise<CareTeamsOfChunk | undefined> {
   const { outcomes } = decisions
   const twins = decisions.twins(entries)
-  const careTeams = await careTeamsOf(
-    context.careTeams,
-    teams,
-    accounts,
-    (entry) => perhapsSent.has(entry) || decisions.isUncertain(entry),
-  )
+  const careTeams =
+    teams &&
+    (await careTeamsOf(
+      context.careTeams,
+      teams,
+      accounts,
+      (entry) => perhapsSent.has(entry) || decisions.isUncertain(entry),
+    ))
   // Keeps the order of the rows: of two rows at one instant the later row corrects the first.
   const toSend = without(decisions.open(entries), twins)
-  const selected = await careTeams.select(toSend.filter(isCareTeam), outcomes)
-  outcomes.note(selected.outcomes)
-  outcomes.note(selected.doubtful.flatMap((entry) => decisions.unlisted(entry) ?? []))
-  const sameTeams = new Map(selected.twins.map(({ entry, first }) => [entry, first]))
+  const selected = await careTeams?.select(toSend.filter(isCareTeam), outcomes)
+  outcomes.note(selected?.outcomes ?? [])
+  outcomes.note(selected?.doubtful.flatMap((entry) => decisions.unlisted(entry) ?? []) ?? [])
+  const sameTeams = new Map(selected?.twins.map(({ entry, first }) => [entry, first]))
   const open = without(decisions.open(toSend), sameTeams)
   await sendAll(context, decisions, place, open)
   decisions.shareFates(new Map([...sameTeams, ...twins]))
@@ -308,17 +309,18 @@ const isCareTeam = ({ kind }: Entry): boolean => kind === 'careTeam'
 const without = (entries: readonly Entry[], twins: ReadonlyMap<Entry, Entry>): readonly Entry[] =>
   twins.size === 0 ? entries : entries.filter((entry) => !twins.has(entry))
 
-/** Care-team entries and lists of the chunk. */
+/** Care-team entries and lists of the chunk; undefined for none. */
 async function careTeamWords(
   context: LoadContext,
   chunk: ChunkToLoad,
   slots: ChunkSlots,
-): Promise<CareTeamStatements & { readonly listing: Listing }> {
+): Promise<(CareTeamStatements & { readonly listing: Listing | undefined }) | undefined> {
   const teams = chunk.entries.filter(isCareTeam)
+  if (teams.length + chunk.listed.length === 0) return undefined
   const listing = await listingOf(context, teams, chunk)
   return {
     listing,
-    entries: teams.filter((entry) => !listing.isUnlisted(entry)),
+    entries: teams.filter((entry) => !listing?.isUnlisted(entry)),
     listed: chunk.listed,
     arrival: chunk.arrival,
     isReplaced: (entry) => slots.isReplaced(entry),
@@ -352,4 +354,67 @@ async function sendAll(
     deliveries.push(before.length === 0 ? send() : Promise.all(before).then(send))
   }
   await allDone(deliveries)
+}
+
+/** Leaves behind records delivered to a stale account: a rerun sends them. */
+function leaveStale(stale: StaleAccounts, entries: readonly Entry[], outcomes: Outcomes): void {
+  const isDelivered = (entry: Entry): boolean => {
+    const outcome = outcomes.of(entry)
+    return outcome?.outcome === 'unchanged' && !outcome.found && !outcome.passedOver
+  }
+  const delivered = entries.filter((entry) => stale.has(entry) && isDelivered(entry))
+  outcomes.note(delivered.map((entry) => leftByStale(entry, false)))
+}
+
+interface WaitContext extends Pick<Delivery, 'identity' | 'inDoubt' | 'readLagMs' | 'pause' | 'now'> {
+  readonly memory: { readonly slots: Pick<Slots, 'heldSeries'> }
+  readonly jobId: number
+  readonly held: 'hold' | 'look' | 'resend'
+  readonly suspicion: Suspicion
+}
+
+interface WaitingSeries {
+  readonly isEmpty: () => boolean
+  readonly has: (entry: Entry) => boolean
+  /** Learns records in doubt with an unreadable profile. */
+  readonly add: (outcomes: readonly EntryOutcome[]) => void
+}
+
+/**
+ * Series with an older record still in question. The gateway returns only the latest record, so a newer record would hide the older for good
+ * (interface, "the service: biometrics").
+ */
+export async function seriesThatWait(
+  { memory, jobId, identity, held, inDoubt }: WaitContext,
+  outcomes: readonly EntryOutcome[],
+): Promise<WaitingSeries> {
+  const own = new Set<string>()
+  const before = held === 'hold' ? await memory.slots.heldSeries(jobId) : new Set<string>()
+  const add = (ended: readonly EntryOutcome[]): void => {
+    if (inDoubt === 'resend') return
+    for (const one of ended) if (one.outcome === 'in-doubt' && one.isAsked) own.add(one.entry.series)
+  }
+  add(outcomes)
+  return {
+    isEmpty: () => own.size + before.size === 0,
+    has: (entry) => own.has(entry.series) || (before.size > 0 && before.has(identity.series(entry.series))),
+    add,
+  }
+}
+
+/**
+ * Waits until the gateway can no longer be late with records sent without a known result.
+ * @param held doubts of the rows
+ */
+export async function waitForLate(
+  context: WaitContext,
+  unsent: readonly Entry[],
+  held: ReadonlyMap<string, readonly HeldDoubt[]>,
+): Promise<void> {
+  const { suspicion, readLagMs } = context
+  if (unsent.length === 0) return
+  const sent = [...held.values()].flatMap((doubts) => doubts.flatMap(({ sentUntil }) => sentUntil ?? []))
+  const since = suspicion.until === undefined ? sent : [suspicion.until, ...sent]
+  const lateMs = Math.max(...since) + readLagMs - context.now()
+  if (lateMs > 0) await context.pause(Math.min(lateMs, readLagMs))
 }

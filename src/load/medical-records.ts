@@ -13,20 +13,14 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { type AnswerClass, GatewayError, orRefusal } from '../gateway/gateway-error.ts'
 import type { UpsertAnswer } from '../gateway/medical-records.ts'
 import type { KnownRequest, Ledger, RunLedger } from '../ledger/ledger.ts'
-import type { Entry } from '../model/entry.ts'
+import { type Entry, RequestEntry } from '../model/entry.ts'
 import { allDone, WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import { type EntryOutcome, Outcomes } from '../model/outcome.ts'
 import type { BatchLimits } from './batches.ts'
+import { placeOfWord } from './care-team-slot.ts'
 import { refusalWords, rejection, type Words } from './gateway-words.ts'
-import {
-  bodyOf,
-  lastOfEach,
-  stepOf,
-  typeFault,
-  type WantedRequest,
-  wantedRequests,
-} from './medical-request-state.ts'
+import { bodyOf, lastOfEach, stepOf, typeFault, type WantedRequest } from './medical-request-state.ts'
 import { sendInParts } from './refused-batch.ts'
 import type { Sending } from './sending.ts'
 
@@ -38,7 +32,7 @@ export interface Authorizations {
   read(name: string): Promise<Uint8Array | undefined>
 }
 
-export interface MedicalRecordsContext {
+interface MedicalRecordsContext {
   readonly gateway: Pick<Gateway, 'medicalRecords'>
   /** Name of the gateway in the ledger: its address. */
   readonly gatewayName: string
@@ -352,3 +346,17 @@ async function search(
   for await (const { referenceNumber } of found) if (referenceNumber === request.reference) return true
   return false
 }
+
+/** @param arrival of the export */
+const wantedRequests = (
+  entries: readonly Entry[],
+  identity: Pick<Identity, 'request' | 'requestBody'>,
+  arrival: number,
+): WantedRequest[] =>
+  entries.flatMap((entry) => {
+    if (!(entry instanceof RequestEntry)) return []
+    const { request, row } = entry
+    const reference = identity.request(request.reference)
+    const content = identity.requestBody(request.body)
+    return [{ entry, request, reference, content, heardAt: placeOfWord(arrival, row.row) }]
+  })

@@ -3,17 +3,14 @@
  * and transitions"): an upsert may be repeated, and the later of two words counts.
  */
 import { z } from 'zod'
-import type { MedicalRecordsRequestType } from '../gateway/contract/medical-records.ts'
 import {
   MedicalRecordsRequestChange,
   MedicalRecordsRequestSent,
+  type MedicalRecordsRequestType,
 } from '../gateway/contract/medical-records.ts'
 import type { KnownRequest } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
-import { RequestEntry } from '../model/entry.ts'
-import type { Identity } from '../model/ids.ts'
 import type { MedicalRequest } from '../model/record.ts'
-import { placeOfWord } from './care-team-slot.ts'
 
 /** Request in a row of an export. */
 export interface WantedRequest {
@@ -26,20 +23,6 @@ export interface WantedRequest {
   /** Place by `placeOfWord`. */
   readonly heardAt: number
 }
-
-/** @param arrival of the export */
-export const wantedRequests = (
-  entries: readonly Entry[],
-  identity: Pick<Identity, 'request' | 'requestBody'>,
-  arrival: number,
-): WantedRequest[] =>
-  entries.flatMap((entry) => {
-    if (!(entry instanceof RequestEntry)) return []
-    const { request, row } = entry
-    const reference = identity.request(request.reference)
-    const content = identity.requestBody(request.body)
-    return [{ entry, request, reference, content, heardAt: placeOfWord(arrival, row.row) }]
-  })
 
 /** Step for a request. `accepted`: done by an earlier process of the run. */
 type Step = 'submit' | 'withdraw' | 'unchanged' | 'accepted' | 'outdated'

@@ -96,8 +96,6 @@ export interface OutageOptions {
   readonly onOutage: (outage: ReportedOutage) => void
 }
 
-export type OutageWatch = ReturnType<typeof watchOutage>
-
 export function watchOutage({ patienceMs, now, onOutage }: OutageOptions) {
   let outage: Outage | undefined
   let takenAt = Number.NEGATIVE_INFINITY

@@ -7,17 +7,27 @@ import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
 import type { Tallies } from '../ledger/ledger.ts'
 import { allDone, WaybillError } from '../model/errors.ts'
 import type { Dispatcher, Lane } from './dispatcher.ts'
-import { countOthers, type LostTries } from './others.ts'
-import { type Cause, causeOf, type OutageOptions, type OutageWatch, watchOutage } from './outage.ts'
+import { type Cause, causeOf, type OutageOptions, watchOutage } from './outage.ts'
 import {
+  countOthers,
   decide,
   type FailedRequest,
   isLate,
   type LostBatch,
   type Purpose,
-  QUESTION_WAITS_MS,
-  QUESTIONS_ABOUT_NOBODY,
 } from './retry-policy.ts'
+
+type OutageWatch = ReturnType<typeof watchOutage>
+
+type LostTries = ReturnType<Others['lostTries']>
+
+type Others = ReturnType<typeof countOthers>
+
+/** Tries of the health probe: a gateway may fail the probe as it fails other requests. */
+const QUESTIONS_ABOUT_NOBODY = 3
+
+/** Longest wait before the health probe: a gateway that asks for more is down for everybody. */
+const QUESTION_WAITS_MS = 2_000
 
 export interface SendingOptions extends OutageOptions, QuestionOptions {
   /** Most requests of this run in flight. */

@@ -52,7 +52,7 @@ export type Pot = z.infer<typeof Pot>
 export const EMPTY_POT: Pot = { rate: null, cutAt: 0, hold: null, owners: {} }
 
 /** Hold in milliseconds from now: the clocks of two machines differ. */
-export interface HoldLeft {
+interface HoldLeft {
   readonly forMs: number
   readonly askedForMs: number
   readonly openings: number

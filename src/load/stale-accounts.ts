@@ -7,13 +7,11 @@
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Entry, keyOfPerson } from '../model/entry.ts'
-import { allDone } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
-import type { AccountSign, Matched, Outcomes } from '../model/outcome.ts'
+import type { AccountSign } from '../model/outcome.ts'
 import type { AccountKey } from '../model/record.ts'
 import { type AccountsContext, perhapsSent, registrationOf } from './accounts.ts'
 import type { StaleAccounts } from './delivery.ts'
-import { leftByStale } from './gateway-words.ts'
 
 /** An account after its registration. */
 interface Renewed {
@@ -43,19 +41,6 @@ export function isStale(sign: AccountSign, before: string | null, renewed: Renew
     case 'not-found':
       return !isKnown && isEmpty
   }
-}
-
-/** Words about an account, not about a field of an account; the interface documents none. */
-const NO_ACCOUNT = /\baccount( is)? not (found|registered)\b|\b(unknown|no such) account\b(?! \w)/i
-
-/**
- * Sign in an error.
- * @param words message of an error about one record
- * @param isNotFound true for code 404
- */
-export function signIn(words: string | undefined, isNotFound: boolean): AccountSign | undefined {
-  if (words !== undefined && NO_ACCOUNT.test(words)) return 'no-account'
-  return isNotFound ? 'not-found' : undefined
 }
 
 interface StaleContext extends Omit<AccountsContext, 'stale'> {
@@ -151,27 +136,4 @@ export async function renewRowKeys(
     const times = forgotten.get(hashOf(entry))
     if (times !== undefined) entry.rowKey = identity.rowKey(keyOfPerson(entry.row), times)
   }
-}
-
-/** Judges the signs against accounts in an answer of success. @throws WaybillError where the run must stop */
-export async function judgeAccounts(
-  { stale }: { readonly stale: StaleAccounts },
-  { elsewhere, named, doubted }: Pick<Matched, 'elsewhere' | 'named' | 'doubted'>,
-): Promise<void> {
-  const signs = elsewhere.map((entry): [Entry, AccountSign] => [entry, 'other-id'])
-  for (const [entry, code] of named) {
-    const sign = signIn(doubted.get(entry), Number(code) === 404)
-    if (sign !== undefined) signs.push([entry, sign])
-  }
-  await allDone(signs.map(([entry, sign]) => stale.judge(entry, sign)))
-}
-
-/** Leaves behind records delivered to a stale account: a rerun sends them. */
-export function leaveStale(stale: StaleAccounts, entries: readonly Entry[], outcomes: Outcomes): void {
-  const isDelivered = (entry: Entry): boolean => {
-    const outcome = outcomes.of(entry)
-    return outcome?.outcome === 'unchanged' && !outcome.found && !outcome.passedOver
-  }
-  const delivered = entries.filter((entry) => stale.has(entry) && isDelivered(entry))
-  outcomes.note(delivered.map((entry) => leftByStale(entry, false)))
 }

@@ -296,7 +296,7 @@ export const isExportProblem = (error: unknown): error is WaybillError =>
   error instanceof WaybillError && 'ofExport' in ERROR_CODES[error.code]
 
 /** End of a command, a run or a fire. An unforeseen error is a defect of Waybill. */
-export interface Ending {
+interface Ending {
   readonly code: ErrorCode | 'unexpected'
   readonly exit: ExitCode
 }

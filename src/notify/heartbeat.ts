@@ -2,7 +2,7 @@
  * Heartbeats of a job: a GET whose path or query has the outcome, as healthchecks.io (docs/http_api: `/start`, `/fail`, `/{exit-status}`) and
  * Cronitor (docs/telemetry-api: `state=run`, `complete`, `fail`, `status_code`) take it.
  */
-import type { Heartbeat } from '../definitions/heartbeat-definition.ts'
+import type { Heartbeat } from '../definitions/notify-definition.ts'
 import { demandSuccess } from './http-status.ts'
 import { reasonOf } from './outbox.ts'
 

@@ -144,13 +144,11 @@ function add<Counts extends object>(total: Counts, more: Counts): void {
     Object.assign(total, { [key]: Number(total[key]) + Number(more[key]) })
 }
 
-/** Reason why an old run keeps its detail. */
-export type KeptBecause = 'unfinished' | 'in-doubt' | 'referred-to' | 'held'
-
 export interface KeptRun {
   readonly run: string
   readonly job: string
-  readonly because: KeptBecause
+  /** Reason why the old run keeps its detail. */
+  readonly because: 'unfinished' | 'in-doubt' | 'referred-to' | 'held'
   /** Run that refers to this one, or that holds its job. */
   readonly by?: string
   /** Command to continue an unfinished run. */
@@ -203,7 +201,7 @@ function reasonToKeep(
   run: PrunableRun,
   before: number,
   neededBy: ReadonlyMap<string, string>,
-): KeptBecause | 'young' | undefined {
+): KeptRun['because'] | 'young' | undefined {
   if ((run.endedAt ?? run.startedAt) >= before) return 'young'
   if (run.state === 'running' || run.state === 'interrupted') return 'unfinished'
   if (run.openDoubts > 0) return 'in-doubt'

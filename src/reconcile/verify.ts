@@ -6,7 +6,7 @@ import type { Entry } from '../model/entry.ts'
 import type { ProfileRecord } from './match.ts'
 
 export const COMPARED_FIELDS = ['value', 'unit', 'code', 'date', 'name', 'mark', 'replaced'] as const
-export type ComparedField = (typeof COMPARED_FIELDS)[number]
+type ComparedField = (typeof COMPARED_FIELDS)[number]
 
 export type Comparison =
   | { readonly verdict: 'equal' }

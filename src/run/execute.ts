@@ -4,14 +4,14 @@
  *   discover ─▶ fingerprint ─▶ open ─▶ map ─▶ recognise ─▶ register ─▶ deliver ─▶ settle ─▶ balance
  *   └────────── extract ───────────┘  transform  └────────── load ──────────┘    └─ reconcile ─┘
  *
- * exports-of-run.ts finds, fetches and fingerprints exports; load/load-chunk.ts recognises, registers and delivers a chunk, load/deliver.ts a
+ * exports-of-run.ts finds, fetches and fingerprints exports; load/load-chunk.ts recognises, registers and delivers a chunk, load/delivery.ts a
  * batch; settlement.ts settles it.
  */
 import { type OpenExport, openExport } from '../extract/open-export.ts'
 import { NONE_ASIDE } from '../ledger/audit.ts'
 import type { Ledger, PartOf } from '../ledger/ledger.ts'
 import { NAME_CHANGED } from '../load/accounts.ts'
-import type { CellsHash } from '../load/row-print.ts'
+import type { CellsHash } from '../load/slots.ts'
 import { addCounts, assertBalanced, type Counts } from '../model/balance.ts'
 import { filesExhausted, isExportProblem, WaybillError } from '../model/errors.ts'
 import type { RowMapper } from '../transform/compile.ts'

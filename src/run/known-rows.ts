@@ -4,7 +4,7 @@
  * would find record by record.
  */
 import type { Ledger } from '../ledger/ledger.ts'
-import type { CellsHash } from '../load/row-print.ts'
+import type { CellsHash } from '../load/slots.ts'
 import { keyOfPerson, type MappedRow } from '../model/entry.ts'
 import { hasSameContent, type Identity } from '../model/ids.ts'
 import type { AccountKey } from '../model/record.ts'

@@ -11,7 +11,7 @@ import {
   type RunLedger,
   type RunOrigin,
 } from '../ledger/ledger.ts'
-import type { CellsHash } from '../load/row-print.ts'
+import type { CellsHash } from '../load/slots.ts'
 import { endingOf, isExportProblem, WaybillError } from '../model/errors.ts'
 import { assertRoom } from '../system/own-files.ts'
 import { rangeOf } from './backfill-range.ts'

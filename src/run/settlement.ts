@@ -12,7 +12,7 @@ import type {
 } from '../ledger/ledger.ts'
 import { packEntries } from '../ledger/packed-records.ts'
 import { NAME_CHANGED } from '../load/accounts.ts'
-import { listedBy } from '../load/care-team-missing.ts'
+import { listedBy } from '../load/care-team-owed.ts'
 import { heldBy, toException } from '../load/gateway-words.ts'
 import type { LoadContext, LoadedChunk } from '../load/load-chunk.ts'
 import { allRecords, assertBalanced, type Counts } from '../model/balance.ts'

@@ -1,5 +1,5 @@
 /** Rows with withdrawn results that the gateway has: these are rejected, not left out. Pure. */
-import type { TakenBack } from '../load/withdrawn.ts'
+import type { TakenBack } from '../load/chunk-decisions.ts'
 import { asMapped } from '../model/entry.ts'
 import type { Issue, RejectedRecord } from '../model/record.ts'
 import type { ChunkRow } from './chunks.ts'

@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import pRetry from 'p-retry'
-import type { BatchAnswer } from '../load/batch-watch.ts'
+import type { BatchAnswer } from '../load/delivery.ts'
 import { allRecords, type Counts } from '../model/balance.ts'
 import { demandSuccess } from '../notify/http-status.ts'
 import { NotDelivered } from '../notify/notice.ts'

@@ -173,7 +173,7 @@ export type MissedPolicy = 'once' | 'all' | 'skip'
 export const ON_TIME_MS = 60_000
 
 /** Most fires of one absence to store and run late: the newest. */
-export const MISSED_AT_MOST = 1_000
+const MISSED_AT_MOST = 1_000
 
 /** A timetable, and the last instant whose fires are stored. */
 interface SeenTimetable extends Timetable {

@@ -2,9 +2,20 @@
  * Keeps the schedule: sleeps until a job is due, or until the next read of the jobs, tends the fires of each job, and checks for expected
  * exports. All state is in the ledger: several processes may keep one schedule, and a restarted schedule knows the missed fires.
  */
-import { firesAfter } from './fires.ts'
-import { type RunUnderWay, type Tended, tendJob } from './job-fires.ts'
-import type { ListedJob, LookPlan, ScheduleParts } from './schedule-parts.ts'
+
+import { type FireChange, type FireRecord, processName } from '../ledger/ledger.ts'
+import { EXIT, endingOf } from '../model/errors.ts'
+import { iso, present } from '../system/shown-text.ts'
+import { comeDue, decide, firesAfter, type Hindrance } from './fires.ts'
+import type {
+  FireRunEnd,
+  JobSchedule,
+  ListedJob,
+  LookPlan,
+  RetryDecision,
+  ScheduleParts,
+} from './schedule-parts.ts'
+import { nextTry, stepOf } from './tries.ts'
 
 /** Resolves after the abort of `interrupt`, when the runs under way have ended. */
 export async function runSchedule<Job>(parts: ScheduleParts<Job>): Promise<void> {
@@ -115,3 +126,261 @@ const nextFire = <Job>(listed: ListedJob<Job>, after: number): number | undefine
   'problem' in listed || listed.schedule === undefined
     ? undefined
     : firesAfter(listed.schedule, after).next().value
+
+/** Age of a running fire without a holder of its job: its process, on another machine, has ended. */
+const GONE_AFTER_MS = 5 * 60_000
+
+/** A run of this process. */
+interface RunUnderWay {
+  readonly fire: FireRecord
+  /** Never rejects. */
+  readonly over: Promise<void>
+}
+
+interface Tended {
+  /** The run that was started, if any. */
+  readonly begun?: RunUnderWay
+  /** Instant of the next try of a fire, if any. */
+  readonly retryAt?: number
+}
+
+/** @param underWay the job's run in this process */
+async function tendJob<Job>(
+  parts: ScheduleParts<Job>,
+  listed: ListedJob<Job>,
+  underWay: RunUnderWay | undefined,
+): Promise<Tended> {
+  const { ledger, gatewayOf, events, now } = parts
+  const { fires } = ledger
+  const { name } = listed
+  const jobId = await ledger.jobs.id(name, gatewayOf(name))
+  const known = await fires.timetable(jobId)
+  const schedule = 'problem' in listed ? undefined : listed.schedule
+  if (!('problem' in listed) && schedule === undefined) {
+    if (known !== undefined) await fires.forget(jobId, 'unscheduled', now())
+    return {}
+  }
+  const news = comeDue(known, schedule, now())
+  if (news !== undefined) await fires.comeDue(jobId, known, news.timetable, news.fires)
+
+  const { open, retrying, running } = await openFires(parts, name, jobId, underWay)
+  const hindered = await hindrance(parts, jobId, listed, running ?? underWay?.fire)
+  const { ready, retryAt } = await tendTries(parts, name, retrying, schedule, hindered !== undefined)
+  const { begin, missed, skipped } = decide([...ready, ...open], schedule?.missed, now(), hindered)
+  const later: Tended = present({ retryAt })
+  const settle = async (fire: FireRecord, event: 'miss' | 'skip', change: FireChange): Promise<void> => {
+    const moved = await fires.move(fire, event, change)
+    if (moved === undefined) return
+    if (event === 'miss') events.missed(name, moved)
+    else events.skipped(name, moved, change.reason !== undefined)
+  }
+  for (const { fire, why } of missed) await settle(fire, 'miss', { ...why })
+  for (const { fire, why, by } of skipped)
+    await settle(fire, 'skip', { ...why, made_up_by: by ?? null, ended_at: now() })
+  if (begin === undefined || 'problem' in listed || parts.interrupt.aborted) return later
+  const { fire, late, why } = begin
+  const again = fire.state === 'interrupted' || fire.state === 'retrying'
+  const begun = await fires.move(fire, again ? 'resume' : 'begin', {
+    ...why,
+    ...(late ? { made_up_by: fire.due } : {}),
+    owner: parts.owner,
+    begun_at: now(),
+    // Clears the end of the interrupted try.
+    ended_at: null,
+    exit: null,
+    error: null,
+    retry_at: null,
+  })
+  // Another process was faster and runs the job.
+  if (begun === undefined) return later
+  events.begun(name, begun, why !== undefined, again)
+  const isContinued = fire.state === 'interrupted'
+  return { begun: { fire: begun, over: runFire(parts, listed, begun, isContinued) } }
+}
+
+/**
+ * Ends the tries that are over, also of a run that a person has ended meanwhile.
+ * @returns fires whose try is due; the earliest try of the others
+ */
+async function tendTries<Job>(
+  { ledger, events, now }: ScheduleParts<Job>,
+  name: string,
+  retrying: readonly Retrying[],
+  schedule: JobSchedule | undefined,
+  isHindered: boolean,
+): Promise<{ readonly ready: readonly Retrying[]; readonly retryAt: number | undefined }> {
+  const ready: Retrying[] = []
+  const later: number[] = []
+  for (const fire of retrying) {
+    const run = fire.run_id === null ? undefined : await ledger.runs.find(fire.run_id)
+    const isOver = run?.state === 'finished' || run?.state === 'failed'
+    const step = isOver ? 'end' : stepOf(fire, schedule, now(), isHindered)
+    if (step === 'try') ready.push(fire)
+    else if (step === 'wait') later.push(fire.retry_at ?? fire.due)
+    else {
+      const ended = await ledger.fires.move(fire, 'end', { retry_at: null })
+      if (ended !== undefined) events.gaveUp(name, ended)
+    }
+  }
+  const ahead = later.filter((at) => at > now())
+  return { ready, retryAt: ahead.length === 0 ? undefined : Math.min(...ahead) }
+}
+
+type Retrying = FireRecord & { state: 'retrying' }
+
+/** The running fire of a job, and open fires that are not running; interrupts the fire of a dead process. */
+async function openFires<Job>(
+  parts: ScheduleParts<Job>,
+  name: string,
+  jobId: number,
+  underWay: RunUnderWay | undefined,
+): Promise<{
+  open: (FireRecord & { state: 'due' | 'missed' | 'interrupted' })[]
+  retrying: Retrying[]
+  running: FireRecord | undefined
+}> {
+  const { ledger, now, owner, isDead } = parts
+  const open: (FireRecord & { state: 'due' | 'missed' | 'interrupted' })[] = []
+  const retrying: Retrying[] = []
+  let running: FireRecord | undefined
+  for (const fire of await ledger.fires.open(jobId)) {
+    const { state } = fire
+    if (state === 'due' || state === 'missed' || state === 'interrupted') open.push({ ...fire, state })
+    if (state === 'retrying') retrying.push({ ...fire, state })
+    if (state !== 'running') continue
+    if (fire.due === underWay?.fire.due) {
+      running = fire
+      continue
+    }
+    const isOld = now() - (fire.begun_at ?? 0) > GONE_AFTER_MS
+    const isGone =
+      fire.owner === null ||
+      fire.owner === owner ||
+      isDead(fire.owner) ||
+      (isOld && !(await isHeldOrAwaited(parts, name, fire)))
+    const left = isGone ? await ledger.fires.move(fire, 'interrupt') : undefined
+    if (left?.state === 'interrupted') {
+      parts.events.abandoned(name, left)
+      open.push({ ...left, state: left.state })
+    } else running = fire
+  }
+  return { open, retrying, running }
+}
+
+/** True if a process runs the job, waits for the lease, or is to run the job. A backfill alone does not count: a backfill may run for days, and starts no fire. */
+async function isHeldOrAwaited<Job>(
+  { ledger, now, isDead, isAwaited }: ScheduleParts<Job>,
+  name: string,
+  { due, job_id: jobId }: FireRecord,
+): Promise<boolean> {
+  if ((await isAwaited?.(name, due)) === true) return true
+  const holder = await ledger.leases.holder(jobId, now(), isDead)
+  if (holder === undefined || holder.gives_way === 0) return holder !== undefined
+  return (await ledger.way.waiter(jobId, now(), isDead)) !== undefined
+}
+
+/** Reason why the job cannot run now. */
+async function hindrance<Job>(
+  { ledger, now, isDead }: ScheduleParts<Job>,
+  jobId: number,
+  listed: ListedJob<Job>,
+  running: FireRecord | undefined,
+): Promise<Hindrance | undefined> {
+  if ('problem' in listed) return { reason: 'job-invalid', detail: listed.problem.message }
+  const pause = await ledger.pauses.of(jobId, now())
+  if (pause !== undefined) {
+    const why = pause.note === null ? '' : `: ${pause.note}`
+    const until = pause.until === null ? '' : ` until ${iso(pause.until)}`
+    return { reason: 'paused', detail: `${pause.by}, since ${iso(pause.at)}${until}${why}` }
+  }
+  if (running !== undefined)
+    return heldBy(running.owner ?? 'a process', running.run_id, running.begun_at ?? running.due)
+  const holder = await ledger.leases.holder(jobId, now(), isDead)
+  // A backfill releases the job on request; the run makes the request.
+  if (holder === undefined || holder.gives_way !== 0) return undefined
+  return heldBy(holder.owner, holder.run_id, holder.acquired_at)
+}
+
+function heldBy(owner: string, run: string | null, since: number): Hindrance {
+  const which = run === null ? '' : `run ${run}, `
+  return {
+    reason: 'job-held',
+    detail: `${processName(owner)} (${which}since ${new Date(since).toISOString()})`,
+  }
+}
+
+/** Runs the job, and stores the result of the fire. */
+async function runFire<Job>(
+  parts: ScheduleParts<Job>,
+  { name, job, schedule }: Extract<ListedJob<Job>, { readonly schedule: unknown }>,
+  fire: FireRecord,
+  isContinued: boolean,
+): Promise<void> {
+  const { ledger, events, now } = parts
+  const { fires } = ledger
+  let noted: Promise<void> = Promise.resolve()
+  const note = (id: string): void => {
+    noted = noted.then(() => fires.noteRun(fire, id)).catch((error) => events.trouble(name, error))
+  }
+  try {
+    const retryAt = decideOnce((code, at = now()) => nextTry(schedule, fire.due, code, at))
+    const end = await parts
+      .run(job, note, fire, retryAt, isContinued)
+      .catch((error: unknown) => endOf(error, name, events))
+    await noted
+    if (end === 'held') {
+      const holder = await ledger.leases.holder(fire.job_id, now(), parts.isDead)
+      const why = holder && heldBy(holder.owner, holder.run_id, holder.acquired_at)
+      const missed = await fires.move(fire, 'miss', { reason: 'job-held', ...why, made_up_by: null })
+      if (missed !== undefined) events.missed(name, missed)
+      return
+    }
+    const ended =
+      end === 'nothing'
+        ? await fires.move(fire, 'end', { ended_at: now(), exit: null, error: 'exports-none' })
+        : await storeEnd(parts, fire, end, retryAt(end.error))
+    if (ended !== undefined) events.ended(name, ended)
+  } catch (error) {
+    events.trouble(name, error)
+  }
+}
+
+const storeEnd = <Job>(
+  { ledger, now }: ScheduleParts<Job>,
+  fire: FireRecord,
+  end: SettledRun,
+  retryAt: number | undefined,
+): Promise<FireRecord | undefined> =>
+  ledger.fires.move(fire, retryAt !== undefined ? 'retry' : goesOn(end) ? 'interrupt' : 'end', {
+    ...(end.run === undefined ? {} : { run_id: end.run }),
+    ended_at: now(),
+    exit: end.exit,
+    error: end.error ?? null,
+    ...(retryAt === undefined ? {} : { retry_at: retryAt }),
+  })
+
+/** Keeps the first answer: the notice and the ledger must not disagree by a millisecond. */
+export function decideOnce(decide: RetryDecision): RetryDecision {
+  let decided: { readonly at: number | undefined } | undefined
+  return (code, at) => {
+    decided ??= { at: decide(code, at) }
+    return decided.at
+  }
+}
+
+/** True to continue the run at once; a run stopped by a person continues with the next run. */
+const goesOn = ({ exit, error }: SettledRun): boolean =>
+  exit === EXIT.interrupted && error !== 'asked-to-stop'
+
+type SettledRun = Omit<FireRunEnd, 'run'> & { readonly run?: string }
+
+function endOf(
+  error: unknown,
+  name: string,
+  events: ScheduleParts<unknown>['events'],
+): SettledRun | 'held' | 'nothing' {
+  const { code, exit } = endingOf(error)
+  if (code === 'job-held') return 'held'
+  events.trouble(name, error)
+  return code === 'exports-none' ? 'nothing' : { exit, error: code }
+}

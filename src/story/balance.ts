@@ -3,7 +3,7 @@
 import { allRecords, type Counts } from '../model/balance.ts'
 import { EXIT, type ExitCode } from '../model/errors.ts'
 import { iso } from '../system/shown-text.ts'
-import type { LeftBehind, RunSummary } from './run-story.ts'
+import type { RunSummary } from './run-story.ts'
 
 /** Rows, records and people that a run or an export left behind; `rejected` counts records. */
 export function leftIn(counts: Pick<Counts, 'rows' | 'records' | 'people'>) {
@@ -45,7 +45,7 @@ export function exitOf(summary: Omit<RunSummary, 'exit'>): ExitCode {
 export function newAndKnown(
   summary: Pick<Counts, 'rows' | 'records'> & { readonly careTeams: { readonly owed: number } },
   { known, since }: { readonly known: number; readonly since: number | null },
-): LeftBehind {
+): NonNullable<RunSummary['leftBehind']> {
   const { rows, rejected, inDoubt } = leftIn(summary)
   return {
     // A known debt on care teams may be settled before the run ends.

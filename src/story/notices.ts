@@ -5,7 +5,7 @@
 import { hash } from 'node:crypto'
 import type { FireRecord } from '../ledger/ledger.ts'
 import { allRecords, balanceWords } from '../model/balance.ts'
-import { describePlace, type Ending, endingOf, type Finding, WaybillError } from '../model/errors.ts'
+import { describePlace, endingOf, type Finding, WaybillError } from '../model/errors.ts'
 import type { UnsentNotice } from '../notify/notice.ts'
 import { iso, n, present, utcTime } from '../system/shown-text.ts'
 import { failedExports, isAllKnown } from './balance.ts'
@@ -20,7 +20,7 @@ const AT_MOST = 5
 export interface EndedRun extends RunStory {
   readonly exit: number
   /** Code of the error that ended the run early. */
-  readonly error?: Ending['code'] | undefined
+  readonly error?: ReturnType<typeof endingOf>['code'] | undefined
   readonly next: readonly Step[]
   /** Milliseconds since the epoch. */
   readonly at: number
@@ -208,7 +208,7 @@ export function brokenOffNotice(about: About, run: string, error: unknown): Unse
 }
 
 /** Lines on an error; without the message of an unexpected error. */
-function wordsOf(error: unknown): Ending & { readonly lines: readonly string[] } {
+function wordsOf(error: unknown) {
   if (!(error instanceof WaybillError)) {
     const lines = ['An unexpected error, a defect of Waybill: the log has its message.']
     return { ...endingOf(error), lines }

@@ -102,7 +102,7 @@ export interface ExportSummary {
 }
 
 /** The sum is all open problems of a run: rows and records rejected or in doubt, and actions owed on care teams. */
-export interface LeftBehind {
+interface LeftBehind {
   readonly new: number
   readonly known: number
   /** Start of the run that first met the earliest known problem: ISO 8601, UTC. */

@@ -27,7 +27,7 @@ export interface YamlFile<T> {
 }
 
 /** `biometrics.hba1c.emptyWhen[2]` */
-export function describeKey(path: KeyPath): string {
+function describeKey(path: KeyPath): string {
   return path
     .map((part, at) => (typeof part === 'number' ? `[${part}]` : at === 0 ? part : `.${part}`))
     .join('')

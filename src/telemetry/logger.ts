@@ -65,7 +65,7 @@ export interface Logger {
 }
 
 /** Destination of lines. */
-export interface LogSink {
+interface LogSink {
   readonly level: Level
   readonly form: 'text' | 'json'
   /** Receives each line with its end. */

@@ -52,7 +52,7 @@ export type Counted = readonly [
 
 export type Metrics = ReturnType<typeof createMetrics>
 
-export interface InstallationFacts {
+interface InstallationFacts {
   /** Free bytes on the disk of the home. */
   readonly freeBytes: number
   /** Size of the ledger's file. */
@@ -212,7 +212,7 @@ function createInstruments(registry: Registry, version: string) {
   }
 }
 
-export interface RequestFacts {
+interface RequestFacts {
   readonly operation: string
   readonly class: string
   readonly durationMs: number
@@ -220,7 +220,7 @@ export interface RequestFacts {
 
 const BREAKER_STATES = ['closed', 'open', 'trying'] as const
 
-export interface GatewayTraffic {
+interface GatewayTraffic {
   readonly breaker: (typeof BREAKER_STATES)[number]
   /** Most requests in flight while the breaker is closed. */
   readonly permitted: number

@@ -233,7 +233,7 @@ const WAIT_LINE_EVERY_MS = 60_000
 const DRAW_EVERY_MS = 100
 
 /** Moves to the start of the line and clears it: ECMA-48, CR and EL. */
-export const CLEAR = '\r\x1b[2K'
+const CLEAR = '\r\x1b[2K'
 
 /** Rows of an export, and the share of its file from 0 to 1. */
 interface Done {

@@ -6,12 +6,11 @@ import { type Fault, fault, type RecordKind } from '../model/record.ts'
 import type { JsonValue } from '../model/row.ts'
 import type { CompileContext } from './compile-context.ts'
 import { elements, membersOf } from './json-values.ts'
-import { type Anchor, anchorAt, readAt, readingOf } from './reading.ts'
 import { readReference } from './references.ts'
 import { follow, type Scope, SEVERAL } from './scope.ts'
-import { ENTRY } from './structures.ts'
+import { type Anchor, anchorAt, ENTRY, readAt, readingOf } from './whole-value.ts'
 
-export interface CompiledEntry {
+interface CompiledEntry {
   /** Fault of the entry: about another person, or `DELETED`. @param reference the row's person, as sent */
   readonly faultOf: (scope: Scope, reference: string) => Fault | undefined
   /** Kinds of the deleted resources that the Bundle does not show. */

@@ -13,7 +13,6 @@ import {
   isIcd10Cm,
   isLoinc,
   isSnomed,
-  isSystem,
 } from './codes.ts'
 import type { Units } from './units.ts'
 
@@ -103,7 +102,7 @@ export const CatalogExtension = z.strictObject({
   biometrics: z.record(CatalogKey, BiometricEntry.partial()).optional(),
   conditions: z.record(CatalogKey, ConditionKeys.partial()).optional(),
 })
-export type CatalogExtension = z.infer<typeof CatalogExtension>
+type CatalogExtension = z.infer<typeof CatalogExtension>
 
 export interface Catalog {
   readonly biometrics: ReadonlyMap<string, BiometricEntry>
@@ -279,3 +278,5 @@ function sharing<Entry>(
     return other === undefined ? [] : [[key, other] as const]
   })
 }
+
+const isSystem = (name: string): name is CodeSystem => Object.hasOwn(CODE_SYSTEM_OID, name)

@@ -11,8 +11,6 @@ export const CODE_SYSTEM_OID: Readonly<Record<CodeSystem, string>> = {
   'ICD-9-CM': '2.16.840.1.113883.6.103',
 }
 
-export const isSystem = (name: string): name is CodeSystem => Object.hasOwn(CODE_SYSTEM_OID, name)
-
 /** Luhn sum (ISO/IEC 7812-1, annex B) over a string of digits, the check digit last. */
 function luhnHolds(digits: string): boolean {
   let sum = 0
@@ -86,7 +84,7 @@ export function isSnomed(code: string): boolean {
 }
 
 /** Fault of a code, and the check that finds it; without a check the code cannot be sent under any mapping. */
-export interface CodeFault {
+interface CodeFault {
   readonly check?: Check
   readonly code: 'code-damaged' | 'check-digit-wrong' | 'npi-invalid'
   readonly message: string

@@ -4,8 +4,7 @@ import { createFrame, type Fault, fault, type TestAnswer } from '../model/record
 import type { KeyPath } from '../system/yaml-file.ts'
 import type { CompiledField } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
-import type { FieldDefinition } from './field-definition.ts'
-import type { AssessmentDefinition } from './mapping-definition.ts'
+import type { FieldDefinition, MappingDefinition } from './mapping-definition.ts'
 import { type CompiledRule, type RuleSite, rejected } from './rule.ts'
 import { branchOf } from './scope.ts'
 
@@ -21,7 +20,10 @@ interface CompiledAnswer {
   readonly field: CompiledField
 }
 
-export function compileAssessment(site: RuleSite, definition: AssessmentDefinition): CompiledRule {
+export function compileAssessment(
+  site: RuleSite,
+  definition: NonNullable<MappingDefinition['assessment']>,
+): CompiledRule {
   const { context, path, source } = site
   const answers = Object.entries(definition.answers).flatMap(([question, written]): CompiledAnswer[] => {
     const at = [...path, 'answers', question]

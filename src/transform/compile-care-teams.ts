@@ -6,9 +6,9 @@ import type { KeyPath } from '../system/yaml-file.ts'
 import { npiFault } from './codes.ts'
 import type { CompileContext } from './compile-context.ts'
 import { compileField, compileWhen } from './compile-field.ts'
-import type { FieldDefinition } from './field-definition.ts'
+import type { FieldDefinition } from './mapping-definition.ts'
+import { type CareTeamDefinition, isOptional } from './mapping-definition.ts'
 import { type CompiledRule, compileApplies, type RuleSite, recordRule, rejected } from './rule.ts'
-import { type CareTeamDefinition, isOptional } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 
 /**

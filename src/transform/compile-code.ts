@@ -4,11 +4,11 @@ import { OTHER_CODES } from '../model/balance.ts'
 import { type Fault, fault } from '../model/record.ts'
 import { didYouMean } from '../system/schema-problems.ts'
 import type { KeyPath } from '../system/yaml-file.ts'
-import { type CodeFault, codeFault } from './codes.ts'
+import { codeFault } from './codes.ts'
 import type { CompileContext } from './compile-context.ts'
 import { compileAlternatives } from './compile-field.ts'
+import type { CodeDefinition } from './mapping-definition.ts'
 import { type LeftOut, rejected } from './rule.ts'
-import type { CodeDefinition } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 
 /** A catalog key; the fault of a code without one; or the mapping's decision to leave the code out. */
@@ -17,7 +17,7 @@ type CodeResult = string | Fault | LeftOut
 /** Result for a code. With a doubt, the mapping's setting for unknown codes decides. */
 interface Judged {
   readonly result: CodeResult
-  readonly doubt?: CodeFault | undefined
+  readonly doubt?: ReturnType<typeof codeFault>
 }
 
 const KEPT = 10_000

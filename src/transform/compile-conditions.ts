@@ -6,7 +6,7 @@ import { type ConditionEntry, codingsOfCondition } from './catalog.ts'
 import { CODE_SYSTEM_OID } from './codes.ts'
 import { compileCoded } from './compile-code.ts'
 import { compileField, compileWhen } from './compile-field.ts'
-import { CONDITION } from './member-structures.ts'
+import { type ConditionDefinition, isOptional } from './mapping-definition.ts'
 import {
   type CompiledRule,
   compileApplies,
@@ -18,12 +18,6 @@ import {
   recordRule,
   rejected,
 } from './rule.ts'
-import {
-  type ConditionDefinition,
-  type FamilyDefinition,
-  isOptional,
-  type MedicationDefinition,
-} from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 import type { SourceText } from './source.ts'
 import { compileWhole } from './whole-value.ts'
@@ -46,7 +40,7 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
   const hasDetails = details.length > 0
   const withdrawn = definition.withdrawn && compileWhen(context, definition.withdrawn, [...path, 'withdrawn'])
   const value = context.reads.slice(begun).map((one) => one.name)
-  const wholeOf = compileWhole(context, CONDITION, value, site.rowReads, [row.ignore, definition.ignore])
+  const wholeOf = compileWhole(context, 'condition', value, site.rowReads, [row.ignore, definition.ignore])
   const branch = branchOf(subject, condition, date, status, withdrawn, ...details)
   const framesOf = (hasStatus: boolean) =>
     new Map(
@@ -117,7 +111,7 @@ const MEDICATION_SYSTEMS = {
 /** Section "Code object": an item of `medication[]`. */
 function compileMedication(
   { context, path }: RuleSite,
-  definitions: readonly MedicationDefinition[],
+  definitions: NonNullable<ConditionDefinition['medication']>,
 ): Detail {
   const drugs = definitions.map(({ code, system, name, when }, at) => {
     const own = [...path, 'medication', at]
@@ -147,7 +141,10 @@ function compileMedication(
 }
 
 /** Section "Condition record, as sent": `family` has `history` and `member`. */
-function compileFamily({ context, path }: RuleSite, { history, member = [] }: FamilyDefinition): Detail {
+function compileFamily(
+  { context, path }: RuleSite,
+  { history, member = [] }: NonNullable<ConditionDefinition['family']>,
+): Detail {
   const own = [...path, 'family']
   const at = [...own, 'history']
   const historyField =

@@ -7,7 +7,7 @@ import { didYouMean } from '../system/schema-problems.ts'
 import type { KeyPath } from '../system/yaml-file.ts'
 import type { Catalog } from './catalog.ts'
 import { Checker, type Checks } from './checks.ts'
-import type { FieldDefinition } from './field-definition.ts'
+import type { FieldDefinition } from './mapping-definition.ts'
 import { compileNumber, Exponents, type NumberFormat, type NumberReader } from './numbers.ts'
 import type { Branch, Located, Names, Scope } from './scope.ts'
 import type { Units } from './units.ts'
@@ -81,18 +81,6 @@ export class CellWithoutValue extends Error {
     this.fault = fault
     this.field = field
   }
-}
-
-/** Text of a field that decides, as a condition does. @throws CellWithoutValue */
-export function decisiveText(
-  { read, from = '' }: CompiledField,
-  { names }: CompileContext,
-  scope: Scope,
-): FieldText {
-  const text = read(scope)
-  if (typeof text !== 'string' && names.faultOf !== undefined && text !== NOT_SCALAR)
-    throw new CellWithoutValue(text, from)
-  return text
 }
 
 /** @param field the column or path concerned; undefined for a constant */

@@ -1,12 +1,14 @@
-/** Compiles dates of a mapping into functions over a row: zone and earliest date. */
+/** Compiles dates of a mapping into functions over a row: zone, earliest date, and time of issue (docs/delivery.md, "Place"). */
+
+import type { Entry } from '../model/entry.ts'
 import { type Fault, fault, type Issue, type ObservedTime } from '../model/record.ts'
 import type { JsonValue } from '../model/row.ts'
 import type { KeyPath } from '../system/yaml-file.ts'
 import { type CompileContext, issueOf, NOT_SCALAR } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import { compileInstant, type Instant } from './dates.ts'
-import type { DateDefinition, FieldObject } from './field-definition.ts'
 import { elements, firstText, membersOf } from './json-values.ts'
+import type { DateDefinition, FieldObject, RowBlock } from './mapping-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 import { isZone, zoneFault } from './zones.ts'
 
@@ -81,13 +83,13 @@ export function compileDate(
 }
 
 /** A day, or a time of a day, without an offset. */
-export const HL7_WITHOUT_OFFSET = /^\d{8,14}(?:\.\d{1,4})?$/
+const HL7_WITHOUT_OFFSET = /^\d{8,14}(?:\.\d{1,4})?$/
 
 /**
  * Reads the offset of MSH-7, for all times of its message without an offset (HL7 v2.5.1, 2.15.9.7); else ''. MSH is a member of the
  * document or of its first member.
  */
-export function compileSentOffset(): (scope: Scope) => string {
+function compileSentOffset(): (scope: Scope) => string {
   let last: Scope[number] | undefined
   let offset = ''
   return ([document]) => {
@@ -101,7 +103,7 @@ export function compileSentOffset(): (scope: Scope) => string {
 }
 
 /** Text of a field of a segment that occurs once, in a level of a message or in its first member. */
-export function segmentText(level: JsonValue | undefined, segment: string, field: number): string {
+function segmentText(level: JsonValue | undefined, segment: string, field: number): string {
   const own = membersOf(level)
   const [only, another] = elements(own[segment] ?? membersOf(Object.values(own)[0])[segment] ?? null)
   const { [String(field)]: plain, [`${segment}.${field}`]: named = plain } = membersOf(only)
@@ -164,3 +166,53 @@ const undated = (fault: Fault, field: string | undefined): ObservedAt => ({
   ok: false,
   issue: issueOf(fault, field),
 })
+
+/** Gives a record its time of issue, or returns the issue of an unreadable one. */
+type Issued = (record: Entry, scope: Scope) => Issue | undefined
+
+/**
+ * Compiles `row.issuedAt`. Without it, a known structure gives the time: OBR-22, else MSH-7 (HL7 v2.5.1, 7.4.1.22 and 2.15.9.7);
+ * `issued`, else `meta.lastUpdated` of a FHIR resource.
+ */
+export function compileIssued(context: CompileContext, row: RowBlock): Issued | undefined {
+  if (row.issuedAt === undefined) return context.names.trails && compileKnown(row.observedAt)
+  const { read } = compileDate(context, row.issuedAt, ['row', 'issuedAt'])
+  return (record, scope) => {
+    const issued = read(scope)
+    if (issued.ok) record.issued = Math.max(0, issued.at)
+    return issued.ok || issued.issue.code === 'date-missing' ? undefined : issued.issue
+  }
+}
+
+function compileKnown(observedAt: DateDefinition): Issued {
+  const zone = 'zone' in observedAt && typeof observedAt.zone === 'string' ? observedAt.zone : 'UTC'
+  const parse = compileInstant(['HL7', 'ISO'], { zone, partial: 'start' })
+  const offsetOf = compileSentOffset()
+  const issuedIn = (level: JsonValue | undefined, scope: Scope): number | undefined => {
+    for (const text of timesIn(level)) {
+      const issued = parse(HL7_WITHOUT_OFFSET.test(text) ? text + offsetOf(scope) : text)
+      if (issued.ok) return Math.max(0, issued.at)
+    }
+    return undefined
+  }
+  const known: { readonly level: JsonValue | undefined; readonly issued: number | undefined }[] = []
+  return (record, scope) => {
+    // A result shares the time of its order and of its message.
+    for (let at = scope.length - 1; at >= 0 && record.issued === 0; at--) {
+      const level = scope[at]
+      let last = known[at]
+      if (last?.level !== level) known[at] = last = { level, issued: issuedIn(level, scope) }
+      record.issued = last?.issued ?? 0
+    }
+    return undefined
+  }
+}
+
+/** Possible times of issue in a level, in order of preference. */
+function timesIn(level: JsonValue | undefined): string[] {
+  const { resource = level } = membersOf(level)
+  const { resourceType, issued, meta } = membersOf(resource)
+  return resourceType === undefined
+    ? [segmentText(level, 'OBR', 22), segmentText(level, 'MSH', 7)]
+    : [firstText(issued), firstText(membersOf(meta)['lastUpdated'])]
+}

@@ -21,7 +21,7 @@ import {
   type FieldSteps,
   type TestDefinition,
   type WhenDefinition,
-} from './field-definition.ts'
+} from './mapping-definition.ts'
 import { compareNumbers, type NumberReader, parseNumberText } from './numbers.ts'
 import { branchOf, type Scope } from './scope.ts'
 

@@ -6,11 +6,12 @@ import { type AccountKey, createFrame, type Fault, fault } from '../model/record
 import type { KeyPath } from '../system/yaml-file.ts'
 import type { CompiledField, FieldText } from './compile-context.ts'
 import { compileField, compileWhen } from './compile-field.ts'
-import { compileBirthDate, compileDay, type DayForms, dayText } from './dates.ts'
-import type { FieldDefinition, FieldObject } from './field-definition.ts'
+import { compileBirthDate, compileDay, dayText } from './dates.ts'
+import type { FieldDefinition, FieldObject, MappingDefinition } from './mapping-definition.ts'
 import { type CompiledRule, type RuleSite, recordRule, rejected } from './rule.ts'
-import type { MedicalRecordsDefinition } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
+
+type MedicalRecordsDefinition = NonNullable<MappingDefinition['medicalRecords']>[string]
 
 /** Value of a member of a request; null clears an earlier value (interface, "States and transitions"). */
 type Value = string | boolean | readonly string[] | null
@@ -61,7 +62,7 @@ function partsOf(
   }
   const dated = (
     at: KeyPath,
-    { format, century, ...written }: FieldObject & DayForms,
+    { format, century, ...written }: FieldObject & Parameters<typeof compileDay>[0],
     compile = compileDay,
   ): void => {
     const field = fieldOf(at, written)

@@ -11,14 +11,14 @@ import {
 import type { KeyPath } from '../system/yaml-file.ts'
 import { isExponent } from './codes.ts'
 import { type CompileContext, type CompiledField, issueOf } from './compile-context.ts'
-import { type CompiledDate, compileDate } from './compile-date.ts'
+import { type CompiledDate, compileDate, compileIssued } from './compile-date.ts'
 import { type CompiledCondition, compileField, compileWhen } from './compile-field.ts'
-import { compileIssued, type Issued } from './compile-issued.ts'
 import { compileBirthDate, dayText } from './dates.ts'
-import type { FieldDefinition } from './field-definition.ts'
-import type { RegisterDefinition, RowBlock } from './mapping-definition.ts'
+import type { FieldDefinition, RowBlock } from './mapping-definition.ts'
 import { readReference, type Undone, undone } from './references.ts'
 import type { Scope } from './scope.ts'
+
+type RegisterDefinition = NonNullable<RowBlock['account']['register']>
 
 type RowIdentity =
   | { readonly ok: true; readonly key: string; readonly account: SentAccount }
@@ -29,7 +29,7 @@ export interface CompiledRow extends CompiledPerson {
   readonly skip: CompiledCondition | undefined
   readonly identify: (scope: Scope) => RowIdentity
   readonly observedAt: CompiledDate
-  readonly issued: Issued | undefined
+  readonly issued: ReturnType<typeof compileIssued>
 }
 
 interface CompiledPerson {

@@ -9,8 +9,9 @@ import {
   type SkippedRow,
   WithdrawnEntry,
 } from '../model/entry.ts'
-import type { Finding } from '../model/errors.ts'
+import { type Finding, WaybillError } from '../model/errors.ts'
 import {
+  createFrame,
   isOfProfile,
   type RecordKind,
   type RejectedRecord,
@@ -37,12 +38,11 @@ import {
 import type { ObservedAt } from './compile-date.ts'
 import { compileMedicalRequest } from './compile-medical-records.ts'
 import { type CompiledRow, compileRow } from './compile-row.ts'
-import type { DateDefinition, WhenDefinition } from './field-definition.ts'
-import { compileJoins, refuseUnread } from './joins.ts'
+import { compileJoins } from './joins.ts'
+import type { DateDefinition, WhenDefinition } from './mapping-definition.ts'
 import { isRoster, type MappingDefinition } from './mapping-definition.ts'
 import {
   type CompiledRule,
-  compilePerson,
   type LeftOut,
   NOT_MEANT,
   ordinalRule,
@@ -63,7 +63,7 @@ import {
   type Scope,
 } from './scope.ts'
 import { type CompiledSource, compileSource } from './source.ts'
-import { ENTRY } from './structures.ts'
+import { ENTRY } from './whole-value.ts'
 
 /** Maps one row. Never throws, whatever the row contains. */
 export interface RowMapper {
@@ -536,4 +536,32 @@ function completed(
   const skipped = { row, line, byteOffset, outcome: 'skipped', reason: 'nothing-kept' } as const
   const kept = withdrawn === undefined ? {} : { mapped: whole }
   return { ...skipped, leftOut, warnings, account, ...kept }
+}
+
+/** Rejects a mapping without its joined export: all joined fields would read as empty. @throws WaybillError `export-join-missing` */
+function refuseUnread({ exportJoins: [first], kept }: CompileContext): void {
+  if (first === undefined || kept !== undefined) return
+  throw new WaybillError(
+    'export-join-missing',
+    `The mapping joins ${first.export}, but there is no export with a folder to look in.`,
+  )
+}
+
+/** The single rule of a roster: its record is the person. A person's account data have no time of observation. */
+function compilePerson(source: CompiledSource): CompiledRule {
+  const frameOf = source.each(({ type, beforeKey, afterKey }) =>
+    createFrame({
+      kind: 'account',
+      sourceType: type,
+      codes: [],
+      name: '',
+      holes: [],
+      pieces: [`,${beforeKey}`, afterKey],
+    }),
+  )
+  const never = { at: 0, iso: new Date(0).toISOString() }
+  return {
+    branch: 0,
+    apply: (_scope, facts) => new Entry(frameOf(), 'account', facts, never, undefined, []),
+  }
 }

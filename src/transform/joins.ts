@@ -1,7 +1,6 @@
 /** Joins: rows of a table, of a second export, or of the row's own document, found by key and read by name (docs/mapping.md, "Joins"). */
 
 import { cellFault } from '../model/cell-fault.ts'
-import { WaybillError } from '../model/errors.ts'
 import { fault } from '../model/record.ts'
 import { isTable, type JsonValue } from '../model/row.ts'
 import type { KeyPath } from '../system/yaml-file.ts'
@@ -14,7 +13,7 @@ import {
 } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import { elements } from './json-values.ts'
-import type { JoinDefinition } from './mapping-definition.ts'
+import type { MappingDefinition } from './mapping-definition.ts'
 import {
   anyNames,
   compileSteps,
@@ -25,6 +24,8 @@ import {
   rootScope,
   type Scope,
 } from './scope.ts'
+
+type JoinDefinition = NonNullable<MappingDefinition['joins']>[string]
 
 /** Limit of a table in memory, or of the rows kept of an export. */
 export const LARGEST_JOIN = { rows: 200_000, characters: 64 * 1024 * 1024 } as const
@@ -176,15 +177,6 @@ function joinExport(
       return (row) => row[at] ?? null
     },
   }
-}
-
-/** Rejects a mapping without its joined export: all joined fields would read as empty. @throws WaybillError `export-join-missing` */
-export function refuseUnread({ exportJoins: [first], kept }: CompileContext): void {
-  if (first === undefined || kept !== undefined) return
-  throw new WaybillError(
-    'export-join-missing',
-    `The mapping joins ${first.export}, but there is no export with a folder to look in.`,
-  )
 }
 
 /** Joins the row's own document: a reference leads to another part of the document, as in a FHIR Bundle. */

@@ -1,21 +1,13 @@
 /** Compiled rules, and the parts shared by rules of all kinds. */
 
-import { Entry, WithdrawnEntry } from '../model/entry.ts'
-import {
-  createFrame,
-  type Fault,
-  type RecordFrame,
-  type RecordKind,
-  type RejectedRecord,
-  type RowFacts,
-} from '../model/record.ts'
+import { type Entry, WithdrawnEntry } from '../model/entry.ts'
+import type { Fault, RecordFrame, RecordKind, RejectedRecord, RowFacts } from '../model/record.ts'
 import type { KeyPath } from '../system/yaml-file.ts'
-import type { CompiledEntry } from './bundle-entries.ts'
+import type { compileEntry } from './bundle-entries.ts'
 import { type CompileContext, issueOf } from './compile-context.ts'
 import { type CompiledDate, compileDate, type ObservedAt } from './compile-date.ts'
 import { type CompiledCondition, compileWhen } from './compile-field.ts'
-import type { DateDefinition, WhenDefinition } from './field-definition.ts'
-import type { RowBlock } from './mapping-definition.ts'
+import type { DateDefinition, RowBlock, WhenDefinition } from './mapping-definition.ts'
 import type { Branch, Scope } from './scope.ts'
 import type { CompiledSource } from './source.ts'
 
@@ -57,7 +49,7 @@ export interface CompiledRule {
     ordinals: Map<string, number>,
   ) => RuleResult
   /** Entry of a Bundle that the rule reads. */
-  readonly entry?: CompiledEntry | undefined
+  readonly entry?: ReturnType<typeof compileEntry> | undefined
   /** Rejects a known measurement that no rule took because no rule reads the form of its value. */
   readonly unread?: (scope: Scope, ordinals: Map<string, number>) => RejectedRecord | undefined
 }
@@ -125,22 +117,3 @@ export const listedAs = (name: string | undefined, of: string, branch: Branch): 
 /** True where a row can give several records of a rule. */
 export const isListed = (name: string | undefined, branch: Branch): boolean =>
   name === undefined || branch !== 0
-
-/** The single rule of a roster: its record is the person. A person's account data have no time of observation. */
-export function compilePerson(source: CompiledSource): CompiledRule {
-  const frameOf = source.each(({ type, beforeKey, afterKey }) =>
-    createFrame({
-      kind: 'account',
-      sourceType: type,
-      codes: [],
-      name: '',
-      holes: [],
-      pieces: [`,${beforeKey}`, afterKey],
-    }),
-  )
-  const never = { at: 0, iso: new Date(0).toISOString() }
-  return {
-    branch: 0,
-    apply: (_scope, facts) => new Entry(frameOf(), 'account', facts, never, undefined, []),
-  }
-}

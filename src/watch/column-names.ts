@@ -2,7 +2,7 @@
 import { isCalled, type KnownNames, type NameWords, nameWords, type Words } from './names.ts'
 
 export const REGISTER = ['firstName', 'lastName', 'dateOfBirth', 'gender', 'postalCode'] as const
-export type RegisterKey = (typeof REGISTER)[number]
+type RegisterKey = (typeof REGISTER)[number]
 
 /** Names of a column, also with the person before or after. */
 export const namesOfPeople = (names: readonly string[], people: readonly string[]): string[] => [

@@ -20,7 +20,6 @@ import {
   type MeasuredProfile,
   median,
   OTHER,
-  type Profiler,
   ROWS_SAMPLED,
 } from './export-profile.ts'
 import type { Suspicion } from './judge-fit.ts'
@@ -110,23 +109,13 @@ class Comparison {
 
   /** @param all true: values, too; false: columns alone */
   judge(profile: ExportProfile, all: boolean, suspicions: readonly Suspicion[]): void {
-    const { earlier } = this
+    const { earlier, isCsv } = this
     const { rules, accept } = this.memory
-    const columns = this.isCsv
-      ? columnDrift(profile, earlier, rules)
-      : all
-        ? pathDrift(profile, earlier, rules)
-        : []
-    const values = all
-      ? [
-          ...outcomeDrift(profile, earlier, rules),
-          ...valueDrift(profile, earlier, rules),
-          ...measureDrift(profile, earlier, rules),
-          ...swappedDrift(profile, earlier, rules),
-          ...fitFindings(suspicions, rules.fit),
-        ]
-      : []
-    const drifted = [...this.noted, ...columns, ...values]
+    const columns = isCsv ? columnDrift(profile, earlier, rules) : []
+    const drifted = [
+      ...this.noted,
+      ...(all ? driftOf(profile, earlier, rules, { isCsv, suspicions }) : columns),
+    ]
     this.found = accept
       ? drifted.map((one) => (one.level === 'stop' ? { ...one, level: 'accepted' } : one))
       : drifted
@@ -171,6 +160,24 @@ class Comparison {
   }
 }
 
+/**
+ * Differences of a whole export from earlier deliveries, and oddities of its own (docs/jobs.md, "Drift"). Pure.
+ * @param earlier latest first
+ */
+export const driftOf = (
+  profile: ExportProfile,
+  earlier: readonly EarlierDelivery[],
+  rules: DriftDefinition,
+  { isCsv, suspicions }: { readonly isCsv: boolean; readonly suspicions: readonly Suspicion[] },
+): DriftFinding[] => [
+  ...(isCsv ? columnDrift : pathDrift)(profile, earlier, rules),
+  ...outcomeDrift(profile, earlier, rules),
+  ...valueDrift(profile, earlier, rules),
+  ...measureDrift(profile, earlier, rules),
+  ...swappedDrift(profile, earlier, rules),
+  ...fitFindings(suspicions, rules.fit),
+]
+
 function createWatch(
   memory: WatchMemory,
   mapping: LoadedMapping,
@@ -180,14 +187,14 @@ function createWatch(
   const { job, accept, whole } = memory
   const isCsv = isTable(mapping.read.format)
   const comparison = new Comparison(memory, isCsv, earlier)
-  let profiler: Profiler | undefined
+  let profiler: ReturnType<typeof createProfiler> | undefined
   /** True if all rows were read ahead. */
   let complete = false
 
   const judge = (profile: ExportProfile, all: boolean): void =>
     comparison.judge(profile, all, profiler?.suspicions() ?? [])
   /** @param most rows to read. @param exportName undefined: only the columns matter */
-  const profilerOf = (opened: OpenExport, most: number, exportName: string | undefined): Promise<Profiler> =>
+  const profilerOf = (opened: OpenExport, most: number, exportName: string | undefined) =>
     profileRows(mapping, opened, most, { exportName, now: memory.now })
   const save = async (runLedger: WatchNotes, exportRow: number): Promise<void> => {
     if (profiler === undefined || !whole) return
@@ -257,7 +264,7 @@ async function profileRows(
   opened: OpenExport,
   most: number,
   { exportName, now }: { readonly exportName: string | undefined; readonly now: number },
-): Promise<Profiler> {
+): Promise<ReturnType<typeof createProfiler>> {
   const profiler = createProfiler(mapping, opened.columns)
   const mapper = exportName && mapping.compiled.bind(opened.columns, exportName, now)
   let left = most
@@ -303,7 +310,7 @@ type Limits = Pick<DriftDefinition, 'values' | 'rejects' | 'after'>
  * rows skipped, or more warnings of a check (docs/jobs.md, "Drift"). Pure.
  * @param earlier latest first
  */
-export const measureDrift = (
+const measureDrift = (
   current: ExportProfile,
   earlier: readonly EarlierDelivery[],
   rules: Limits,
@@ -400,7 +407,7 @@ function daysDrift(
 }
 
 /** Suspicions about the export itself, as findings beside the changes. */
-export const fitFindings = (suspicions: readonly Suspicion[], fit: DriftDefinition['fit']): DriftFinding[] =>
+const fitFindings = (suspicions: readonly Suspicion[], fit: DriftDefinition['fit']): DriftFinding[] =>
   fit === 'off'
     ? []
     : suspicions
@@ -413,7 +420,7 @@ export const fitFindings = (suspicions: readonly Suspicion[], fit: DriftDefiniti
         }))
 
 /** @param earlier latest first */
-export const outcomeDrift = (
+const outcomeDrift = (
   current: ExportProfile,
   earlier: readonly EarlierDelivery[],
   rules: DriftDefinition,
@@ -465,7 +472,7 @@ function checkDrift(
  * (docs/jobs.md, "Drift"). A single export shows none of these. Pure.
  * @param earlier latest first
  */
-export function swappedDrift(
+function swappedDrift(
   current: ExportProfile,
   earlier: readonly EarlierDelivery[],
   { after, mix, values }: Pick<DriftDefinition, 'mix' | 'values' | 'after'>,
@@ -541,7 +548,7 @@ export const toLookAt = <Finding extends Pick<DriftFinding, 'level'>>(found: rea
 const FEWEST_VALUES = 20
 
 /** @param earlier latest first */
-export function columnDrift(
+function columnDrift(
   current: ExportProfile,
   earlier: readonly EarlierDelivery[],
   { columns: level }: Pick<DriftDefinition, 'columns'>,
@@ -581,7 +588,7 @@ function listed(names: readonly string[]): string {
 }
 
 /** @param earlier latest first */
-export const rowDrift = (
+const rowDrift = (
   rows: number,
   earlier: readonly EarlierDelivery[],
   { after, rows: limits }: DriftDefinition,
@@ -603,7 +610,7 @@ export const rowDrift = (
  * Paths of JSON read by a mapping: paths that now lead to nothing and always led to a value, and the reverse.
  * @param earlier latest first
  */
-export function pathDrift(
+function pathDrift(
   current: ExportProfile,
   earlier: readonly EarlierDelivery[],
   { columns: level, after }: Pick<DriftDefinition, 'columns' | 'after'>,
@@ -628,7 +635,7 @@ export function pathDrift(
  * Rows, skipped rows, empty values and mix.
  * @param earlier latest first
  */
-export function valueDrift(
+function valueDrift(
   current: ExportProfile,
   earlier: readonly EarlierDelivery[],
   rules: DriftDefinition,
@@ -821,7 +828,7 @@ function firstElsewhere(before: readonly string[], now: readonly string[]): stri
 }
 
 /** Difference between an export and earlier deliveries. Names of columns, rules, units and shares; no content of a cell. */
-export const DriftFinding = z.strictObject({
+const DriftFinding = z.strictObject({
   measure: z.enum([
     'columns',
     'rows',

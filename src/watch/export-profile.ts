@@ -27,8 +27,8 @@ import { createFitWatch, type Suspicion, unexpected } from './judge-fit.ts'
 import { HALVES } from './times-of-day.ts'
 
 /** Limits of a profile: memory does not grow with the export. */
-export const COLUMNS_KEPT = 500
-export const VALUES_KEPT = 200
+const COLUMNS_KEPT = 500
+const VALUES_KEPT = 200
 
 const count = z.int().min(0)
 
@@ -82,7 +82,7 @@ export const ExportProfile = z.strictObject({
 })
 export type ExportProfile = z.infer<typeof ExportProfile>
 
-export interface Profiler {
+interface Profiler {
   /** Takes every row of the export, in order. @param outcome result of the mapping; undefined if only columns matter */
   add(row: Row, outcome: RowOutcome | undefined): void
   profile(): ExportProfile

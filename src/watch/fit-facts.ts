@@ -41,7 +41,7 @@ export interface RuleFacts {
   readonly unusual: number
 }
 
-export interface RowCounts {
+interface RowCounts {
   readonly read: number
   readonly mapped: number
   readonly skipped: number

@@ -13,7 +13,7 @@ import { describe, expect, test } from 'vitest'
 import { describeError } from '../../src/cli/terminal-text.ts'
 import { openChannel } from '../../src/notify/open-channel.ts'
 import { shown } from '../../src/system/shown-text.ts'
-import { CLEAR, createProgress } from '../../src/telemetry/progress.ts'
+import { createProgress } from '../../src/telemetry/progress.ts'
 import { ANN, type Clinic, HEADER, JOB, openClinic } from '../cli/clinic.ts'
 import { summaryOf } from '../cli/command-line.ts'
 import { gatewaySettings, startReferenceStore } from '../cli/reference-store.ts'
@@ -24,6 +24,9 @@ import { startMailServer } from '../notify/mail-server.ts'
 import { NOTICE } from '../notify/sample-notice.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 import { MAPPING, MARKED_EXPORT, MARKS, marksIn, VARIANTS, writtenTo } from './marked-values.ts'
+
+/** Back to the start of the line, and all of it gone (ECMA-48, EL 2). */
+const CLEAR = '\r\x1b[2K'
 
 /** All marks, in all variants; the first ones stand in what of a message is kept. */
 const WORDS = Object.values(VARIANTS).map((variant) => MARKS.map(variant).join(' '))

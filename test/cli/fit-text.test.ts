@@ -6,6 +6,7 @@ import { csvMapper, load } from '../transform/mapping-under-test.ts'
 
 test.each([
   ['all were looked at, and some gave no record', 1_900, false],
+  ['all of the first, and there are no more', 2_000, false],
   ['not all were looked at', 2_100, true],
 ])('whether rows were sampled: %s', (_, rows, sampled) => {
   const { compiled, definition } = load(SMALL)
@@ -18,4 +19,20 @@ test.each([
     fit.add(map({ id: `P-${at}`, day: '2026-01-02', pulse: at % 2 === 0 ? '60' : 'slow' }))
   const told = fitLines({ facts: fit.facts(), suspicions: [] }).join('\n')
   expect(told.includes('the first 2,000, then each 23rd')).toBe(sampled)
+})
+
+test('the ten most frequent conditions have their share of the rows that were mapped', () => {
+  const fit = createFit(load(SMALL).definition, new Map())
+  const facts = fit.facts()
+  const [template] = facts.rules
+  if (template === undefined) throw new Error('the mapping has rules')
+  const rules = Array.from({ length: 12 }, (_, at) => {
+    return { ...template, rule: `c${at + 1}`, kind: 'condition' as const, made: at + 1, values: undefined }
+  })
+  const rows = { ...facts.rows, read: 400, mapped: 200 }
+  const line = fitLines({ facts: { ...facts, rules, rows }, suspicions: [] }).find((one) =>
+    one.startsWith('Have'),
+  )
+  const shares = ['6.0', '5.5', '5.0', '4.5', '4.0', '3.5', '3.0', '2.5', '2.0', '1.5']
+  expect(line).toBe(`Have     ${shares.map((share, at) => `c${12 - at} ${share} %`).join(', ')}`)
 })

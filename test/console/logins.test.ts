@@ -5,11 +5,13 @@ import { request as requestTls } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { LOGIN_MS } from '../../src/console/logins.ts'
 import { createWorkplace } from '../cli/command-line.ts'
 import { selfSignedCertificate } from '../gateway/self-signed-certificate.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 import { type Answer, ask, openInstallation, type Served, serve } from './console-under-test.ts'
+
+/** A login takes ten minutes at most. */
+const LOGIN_MS = 600_000
 
 const SECRET = 'a secret of the proxy'
 const PROXY = {

@@ -2,10 +2,13 @@ import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
-import { IDLE_MS, LENGTH_MS } from '../../src/console/sessions.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { createWorkplace } from '../cli/command-line.ts'
 import { type Answer, ask, deliver, EXPORT, enter, openInstallation, serve } from './console-under-test.ts'
+
+/** Longest pause and length of a session (docs/console.md). */
+const IDLE_MS = 30 * 60_000
+const LENGTH_MS = 12 * 3_600_000
 
 const titleOf = ({ text }: Answer): string | undefined => /<title>(.*) · Waybill/.exec(text)?.[1]
 const commandOf = ({ text }: Answer): string | undefined => /<pre>(waybill .*)<\/pre>/.exec(text)?.[1]

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isSameUser, ROLES, type Role } from '../../src/console/sessions.ts'
+import { isSameUser, ROLES, type Role } from '../../src/console/door.ts'
 
 const subsets: readonly (readonly Role[])[] = Array.from({ length: 2 ** ROLES.length }, (_, chosen) =>
   ROLES.filter((_role, at) => (chosen & (1 << at)) !== 0),

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Assessment } from '../../src/expect/assess.ts'
+import type { Assessment } from '../../src/expect/expectation-text.ts'
 import { expectationNotices } from '../../src/expect/expectation-text.ts'
 
 const DUE = Date.UTC(2026, 2, 2, 6, 30)

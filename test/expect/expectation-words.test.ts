@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { stringify } from 'yaml'
-import type { Assessment } from '../../src/expect/assess.ts'
+import type { Assessment } from '../../src/expect/expectation-text.ts'
 import {
   assessmentJson,
   assessmentLines,

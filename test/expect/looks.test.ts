@@ -3,8 +3,12 @@ import { mkdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { readJob } from '../../src/definitions/definition-files.ts'
-import { watchedSources } from '../../src/expect/assess.ts'
-import { type ExpectationParts, judgeJob, planLooks } from '../../src/expect/expectation-watch.ts'
+import {
+  type ExpectationParts,
+  judgeJob,
+  planLooks,
+  watchedSources,
+} from '../../src/expect/expectation-watch.ts'
 import type { DeadlineState } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { temporaryFolder } from '../temporary-folder.ts'

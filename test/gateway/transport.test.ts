@@ -1,10 +1,12 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { inspect } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { WholeBody } from '../../src/gateway/exchange-over-got.ts'
+import { WholeBody } from '../../src/gateway/exchange.ts'
 import { closedPort } from '../closed-port.ts'
+import { handInTimers } from '../handed-timers.ts'
 import { CLIENTS, client, echoing, failureOf, json, serve, serveRaw, serveTcp } from './loopback.ts'
 
 const SECRET = 'Wilhelmina Participant'
@@ -137,8 +139,15 @@ describe.each(CLIENTS)('over %s', (_client, create) => {
       const server = await serveRaw((request, response) => {
         request.resume().on('end', () => response.writeHead(201).write('{"data":'))
       })
-      const gateway = client(server.url, { timeouts: { request: 200 } })
-      const failure = await failureOf(create(gateway, BODY))
+      const pass = handInTimers()
+      const begun = Promise.withResolvers<unknown>()
+      subscribe('http.client.response.finish', begun.resolve)
+      onTestFinished(() => void unsubscribe('http.client.response.finish', begun.resolve))
+      const gateway = client(server.url, { timeouts: { request: 60_000 } })
+      const failing = failureOf(create(gateway, BODY))
+      await begun.promise
+      pass(60_000)
+      const failure = await failing
       expect(failure).toMatchObject({ class: 'ambiguous', status: 201 })
       expect(failure.message).toContain('time-out of the phase request')
     })

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { THE_PERSON, UNKNOWN_PERSON, UNUSABLE } from '../../src/ledger/ledger.ts'
 import { perhapsSent } from '../../src/load/accounts.ts'
-import { listedBy } from '../../src/load/care-team-missing.ts'
+import { listedBy } from '../../src/load/care-team-owed.ts'
 import type { MappedRow, RowOutcome } from '../../src/model/entry.ts'
 import type { ShownRecord } from '../../src/model/outcome.ts'
 import type { RecordKind } from '../../src/model/record.ts'

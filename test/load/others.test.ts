@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { countOthers } from '../../src/load/others.ts'
 import type { Purpose } from '../../src/load/retry-policy.ts'
+import { countOthers } from '../../src/load/retry-policy.ts'
 
 type Others = ReturnType<typeof countOthers>
 

@@ -2,10 +2,11 @@
 import { expect, test } from 'vitest'
 import type { HeldDoubt } from '../../src/ledger/ledger.ts'
 import { ChunkSlots, type Speaks } from '../../src/load/slots.ts'
-import type { Memory } from '../../src/load/usual-rows.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import { placed, SPEAKS } from './loading.ts'
 import { biometric, careTeam, entryOf } from './made-up-entries.ts'
+
+type Memory = ConstructorParameters<typeof ChunkSlots>[0]
 
 const NOTHING: Memory = { delivered: new Map(), held: new Map() }
 

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { isStale, signIn } from '../../src/load/stale-accounts.ts'
+import { signIn } from '../../src/load/delivery.ts'
+import { isStale } from '../../src/load/stale-accounts.ts'
 import { PASS, type Passing } from '../faults/fault-proxy.ts'
 import { BIOMETRICS, idsOf, startLoading, tally } from './loading.ts'
 import { biometric, DAY_MS, entryOf, IDENTITY, OBSERVED_AT, people } from './made-up-entries.ts'

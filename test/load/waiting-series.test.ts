@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { seriesThatWait, waitForLate } from '../../src/load/waiting-series.ts'
+import { seriesThatWait, waitForLate } from '../../src/load/load-chunk.ts'
 import type { EntryOutcome } from '../../src/model/outcome.ts'
 import { biometric, entryOf, IDENTITY } from './made-up-entries.ts'
 

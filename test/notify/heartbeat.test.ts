@@ -1,6 +1,6 @@
 /** Heartbeats over real HTTP: the outcome in path or query, a bounded time, and no secret in what is said of a failure. */
 import { expect, it } from 'vitest'
-import { HeartbeatDefinition } from '../../src/definitions/heartbeat-definition.ts'
+import { HeartbeatDefinition } from '../../src/definitions/notify-definition.ts'
 import { beatUrl, sendBeat } from '../../src/notify/heartbeat.ts'
 import { closedPort } from '../closed-port.ts'
 import { serve, serveRaw } from '../gateway/loopback.ts'

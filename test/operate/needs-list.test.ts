@@ -29,7 +29,8 @@ test('the list as a person sees it at 80 columns', async () => {
   await scene.look('pause', 'clinic', '--by', 'ann', '--note', 'the vendor is moving')
   await scene.write('mappings/clinic.yaml', BROKEN)
   await scene.run()
-  const { out } = await scene.later(8, 'needs')
+  const { code, out } = await scene.later(8, 'needs')
+  expect([code, (await scene.later(8, 'needs', '--exit-code')).code]).toEqual([0, 1])
   await expect(steadily(out, scene)).toMatchFileSnapshot(join(GOLDEN, 'needs.txt'))
 })
 

@@ -10,7 +10,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ZipFile } from 'yazl'
 import type { LoadedMapping } from '../../src/definitions/definition-files.ts'
-import { type ExportDefinition, jobSource } from '../../src/definitions/export-definition.ts'
+import { jobSource } from '../../src/definitions/export-definition.ts'
 import { openExport } from '../../src/extract/open-export.ts'
 import { type Arrival, createArrival, type ReceivedExport } from '../../src/run/arrival.ts'
 import { joinExports, rejoin } from '../../src/run/joined-exports.ts'
@@ -46,6 +46,8 @@ const deliver = async (name: string, text: string | Buffer): Promise<string> => 
   await writeFile(join(folder, name), text)
   return join(folder, name)
 }
+type ExportDefinition = Parameters<typeof jobSource>[0]
+
 const source = (more: Partial<ExportDefinition> & { match: string }) =>
   jobSource({ from: '.', mapping: 'visits', ...more }, undefined, folder)
 /** The first export that the job finds. */

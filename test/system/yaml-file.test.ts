@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { WaybillError } from '../../src/model/errors.ts'
 import { didYouMean } from '../../src/system/schema-problems.ts'
-import { describeKey, parseYaml, refusal } from '../../src/system/yaml-file.ts'
+import { parseYaml, refusal } from '../../src/system/yaml-file.ts'
 
 const Schema = z.strictObject({
   name: z.string().min(1),
@@ -150,10 +150,12 @@ describe('a file that does not fit', () => {
 })
 
 describe('words', () => {
-  it('describeKey writes a path as people do', () => {
-    expect(describeKey(['biometrics', 'hba1c', 'emptyWhen', 2])).toBe('biometrics.hba1c.emptyWhen[2]')
-    expect(describeKey([0, 'code'])).toBe('[0].code')
-    expect(describeKey([])).toBe('')
+  it('the key of a place is written as people do', () => {
+    const keyOf = (...path: (string | number)[]) =>
+      parseYaml('name: a', 'f', z.unknown(), 'job-invalid').locate(path).key
+    expect(keyOf('biometrics', 'hba1c', 'emptyWhen', 2)).toBe('biometrics.hba1c.emptyWhen[2]')
+    expect(keyOf(0, 'code')).toBe('[0].code')
+    expect(keyOf()).toBe('')
   })
 
   it('refusal counts', () => {

@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest'
 import { createMetrics, serveMetrics } from '../../src/telemetry/metrics.ts'
-import { CLEAR, createCounting, createProgress } from '../../src/telemetry/progress.ts'
+import { createCounting, createProgress } from '../../src/telemetry/progress.ts'
+
+/** Back to the start of the line, and all of it gone (ECMA-48, EL 2). */
+const CLEAR = '\r\x1b[2K'
 
 const STATE = { rows: 1, records: 2, share: 0.5 }
 

@@ -147,6 +147,11 @@ describe('a code that is not known', () => {
     ['SNOMED', '10939881000119105'],
     ['SNOMED', '12345'],
     ['ICD-10-CM', 'E11.65'],
+    // Of another system, whose signs say nothing here.
+    ['ICD-10-CM', '44054007'],
+    ['ICD-9-CM', '4548-5'],
+    ['SNOMED', '4548,4'],
+    ['LOINC', '44054006.0'],
     // A vendor's table may have any code.
     [undefined, '8-Apr'],
     [undefined, '4548,4'],

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { JsonValue } from '../../src/model/row.ts'
 import type { FieldText } from '../../src/transform/compile-context.ts'
 import { compileField } from '../../src/transform/compile-field.ts'
-import { FieldDefinition } from '../../src/transform/field-definition.ts'
+import { FieldDefinition } from '../../src/transform/mapping-definition.ts'
 import { processorMs } from '../processor-time.ts'
 import { contextUnderTest, type csvMapper, csvRules, faults, mapped } from './mapping-under-test.ts'
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { JsonValue } from '../../src/model/row.ts'
 import { compileWhen } from '../../src/transform/compile-field.ts'
-import { WhenDefinition } from '../../src/transform/field-definition.ts'
+import { WhenDefinition } from '../../src/transform/mapping-definition.ts'
 import { contextUnderTest } from './mapping-under-test.ts'
 
 const holds = (written: unknown, row: JsonValue): boolean =>

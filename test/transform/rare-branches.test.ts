@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { hasText, nothing, type Reading, readingsOf, textsOf, unreadIn } from '../../src/transform/reading.ts'
 import { EACH } from '../../src/transform/scope.ts'
+import {
+  hasText,
+  nothing,
+  type Reading,
+  readingsOf,
+  textsOf,
+  unreadIn,
+} from '../../src/transform/whole-value.ts'
 import { csvRules, findings, jsonRules, mapped, NESTED } from './mapping-under-test.ts'
 
 const leaf = (): Reading => ({ ...nothing(), isRead: true })

@@ -2,8 +2,13 @@
 import fc from 'fast-check'
 import { DateTime } from 'luxon'
 import { describe, expect, it } from 'vitest'
-import { compileDigits } from '../../src/transform/date-forms.ts'
-import { compileInstant, formatFault, type Instant, readIso } from '../../src/transform/dates.ts'
+import {
+  compileDigits,
+  compileInstant,
+  formatFault,
+  type Instant,
+  readIso,
+} from '../../src/transform/dates.ts'
 
 const ZONES = [
   'UTC',

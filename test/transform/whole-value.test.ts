@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { readMessage } from '../../src/extract/hl7v2-message.ts'
 import type { JsonValue } from '../../src/model/row.ts'
-import { PART_NAMES } from '../../src/transform/structures.ts'
+import { PART_NAMES } from '../../src/transform/whole-value.ts'
 import { findings, jsonMapper } from './mapping-under-test.ts'
 
 /** Repetitions of components. */

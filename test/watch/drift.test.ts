@@ -1,15 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { comparesDrift, DriftDefinition } from '../../src/definitions/job-definition.ts'
-import {
-  columnDrift,
-  measureDrift,
-  pathDrift,
-  readDrift,
-  rowDrift,
-  toLookAt,
-  valueDrift,
-} from '../../src/watch/drift-watch.ts'
+import { driftOf, readDrift, toLookAt } from '../../src/watch/drift-watch.ts'
 import { type ColumnProfile, ExportProfile } from '../../src/watch/export-profile.ts'
 
 const column = (name: string, fields: Partial<ColumnProfile> = {}): ColumnProfile => ({
@@ -34,6 +26,15 @@ const profile = (fields: Partial<ExportProfile> = {}): ExportProfile => ({
 })
 const earlier = (...profiles: ExportProfile[]) => profiles.map((one) => ({ profile: one, accepted: false }))
 const rules = (written: object = {}) => DriftDefinition.parse(written)
+type Compared = [now: ExportProfile, before: ReturnType<typeof earlier>, rules: DriftDefinition]
+const ofMeasures = (measures: readonly string[], isCsv: boolean, ...compared: Compared) =>
+  driftOf(...compared, { isCsv, suspicions: [] }).filter(({ measure }) => measures.includes(measure))
+const columnDrift = (...compared: Compared) => ofMeasures(['columns'], true, ...compared)
+const pathDrift = (...compared: Compared) => ofMeasures(['columns'], false, ...compared)
+const valueDrift = (...compared: Compared) =>
+  ofMeasures(['rows', 'skipped', 'empty', 'mix'], true, ...compared)
+const rowDrift = (rows: number, before: Compared[1], limits: DriftDefinition) =>
+  ofMeasures(['rows'], true, profile({ rows }), before, limits)
 const told = (findings: readonly { measure: string; level: string; message: string }[]): string[] =>
   findings.map(({ measure, level, message }) => `${level} ${measure}: ${message}`)
 
@@ -359,10 +360,8 @@ describe('a profile', () => {
       fc.property(anyProfile, fc.integer({ min: 1, max: 20 }), (one, times) => {
         const kept = ExportProfile.parse(JSON.parse(JSON.stringify(one)))
         const known = earlier(...Array.from({ length: times }, () => kept))
-        expect(columnDrift(one, known, strict)).toEqual([])
-        expect(pathDrift(one, known, strict)).toEqual([])
-        expect(valueDrift(one, known, strict)).toEqual([])
-        expect(measureDrift(one, known, strict)).toEqual([])
+        for (const isCsv of [true, false])
+          expect(driftOf(one, known, strict, { isCsv, suspicions: [] })).toEqual([])
       }),
     )
   })

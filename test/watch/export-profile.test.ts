@@ -1,14 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import type { JsonValue, Row } from '../../src/model/row.ts'
-import {
-  COLUMNS_KEPT,
-  createProfiler,
-  type ExportProfile,
-  median,
-  OTHER,
-  VALUES_KEPT,
-} from '../../src/watch/export-profile.ts'
+import { createProfiler, type ExportProfile, median, OTHER } from '../../src/watch/export-profile.ts'
 import { load, NOW } from '../transform/mapping-under-test.ts'
+
+const COLUMNS_KEPT = 500
+const VALUES_KEPT = 200
 
 const ROW = (name: (column: string) => string): string => `
 row:

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { DriftDefinition } from '../../src/definitions/job-definition.ts'
-import { fitFindings, measureDrift, outcomeDrift } from '../../src/watch/drift-watch.ts'
+import { driftOf } from '../../src/watch/drift-watch.ts'
 import type { ExportProfile, MeasuredProfile } from '../../src/watch/export-profile.ts'
 
 const WEIGHTS: MeasuredProfile = { found: 100, rejected: 1, values: 99, quartiles: [66, 80, 92] }
@@ -26,10 +26,11 @@ const night = (
 const earlier = (...profiles: ExportProfile[]) => profiles.map((profile) => ({ profile, accepted: false }))
 const usual = earlier(night(), night({ quartiles: [65, 79, 93] }), night({ quartiles: [67, 81, 91] }))
 
+const CSV = { isCsv: true, suspicions: [] }
 const told = (now: ExportProfile, before = usual, written: object = {}): string[] =>
-  measureDrift(now, before, DriftDefinition.parse(written)).map(
-    ({ measure, level, message }) => `${level} ${measure}: ${message}`,
-  )
+  driftOf(now, before, DriftDefinition.parse(written), CSV)
+    .filter(({ measure }) => measure === 'values' || measure === 'rejects')
+    .map(({ measure, level, message }) => `${level} ${measure}: ${message}`)
 
 it.each([
   { what: 'the same', now: night(), found: [] },
@@ -96,11 +97,14 @@ const outcome = (
   before: Partial<ExportProfile>[],
   written: object = {},
 ): string[] =>
-  outcomeDrift(
+  driftOf(
     night({}, now),
     before.map((fields) => ({ profile: night({}, fields), accepted: false })),
     DriftDefinition.parse(written),
-  ).map(({ measure, level, message, change }) => `${level} ${measure}: ${message} (${change})`)
+    CSV,
+  )
+    .filter(({ measure }) => measure === 'empty-handed' || measure === 'checks')
+    .map(({ measure, level, message, change }) => `${level} ${measure}: ${message} (${change})`)
 
 const SKIPPED = 'warn empty-handed: all 100 rows skipped (1)'
 it.each<[string, Partial<ExportProfile>, Partial<ExportProfile>[], object, string[]]>([
@@ -151,11 +155,13 @@ it('suspicions are findings with their rule and name, but for rows left out', ()
     message: 'odd',
   })
   const all = [suspicion('one-value', 'bmi'), suspicion('one-value', null), suspicion('rows-left-out', null)]
-  expect(fitFindings(all, 'stop')).toEqual([
+  const found = (fit: string) =>
+    driftOf(night(), [], DriftDefinition.parse({ fit }), { isCsv: true, suspicions: all })
+  expect(found('stop')).toEqual([
     { measure: 'fit', level: 'stop', message: 'bmi: odd (one-value)' },
     { measure: 'fit', level: 'stop', message: 'odd (one-value)' },
   ])
-  expect(fitFindings(all, 'off')).toEqual([])
+  expect(found('off')).toEqual([])
 })
 
 it.each([

@@ -1,7 +1,7 @@
 /** Mistakes that one export alone does not show, told by earlier deliveries: zones, flags near one half, names. */
 import { describe, expect, test } from 'vitest'
 import { DriftDefinition } from '../../src/definitions/job-definition.ts'
-import { swappedDrift } from '../../src/watch/drift-watch.ts'
+import { driftOf } from '../../src/watch/drift-watch.ts'
 import { createProfiler, ExportProfile } from '../../src/watch/export-profile.ts'
 import { drawFrom } from '../load/simulated-flow.ts'
 import { load, NOW } from '../transform/mapping-under-test.ts'
@@ -71,9 +71,9 @@ const delivered = (mapping: string, drawn: Night = {}, seeds = [1, 2, 3, 4]) =>
   seeds.map((seed) => ({ profile: profileOf(mapping, night(seed, drawn)), accepted: false }))
 
 const told = (now: ExportProfile, earlier: ReturnType<typeof delivered>, written: object = {}): string[] =>
-  swappedDrift(now, earlier, DriftDefinition.parse(written)).map(
-    ({ measure, level, message }) => `${level} ${measure}: ${message}`,
-  )
+  driftOf(now, earlier, DriftDefinition.parse(written), { isCsv: true, suspicions: [] })
+    .filter(({ message }) => /(?:zone right|other way round|swapped)\?$/.test(message))
+    .map(({ measure, level, message }) => `${level} ${measure}: ${message}`)
 
 const HERE = mappingOf('America/New_York')
 const times = (hours: string): string[] => [

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { serve, serveRaw } from '../../../test/gateway/loopback.ts'
 import { startReferenceGateway } from '../../reference-gateway/src/server.ts'
-import { inSection } from '../src/case.ts'
+import { at, inSection } from '../src/case.ts'
 import { type Answer, createClient, NoConnection, type Sent } from '../src/client.ts'
 import { notingClient } from '../src/made-up.ts'
 import { checkSafely, SUITE } from '../src/suite.ts'
@@ -236,4 +236,17 @@ test('all that a check may have made up is taken away, and what stays is named',
   calls.length = 0
   expect(await client.takeAway()).toEqual({ users: 3, requests: 2, left: ['lost', 'kept'] })
   expect(calls).toEqual(['ann', 'gone', 'lost', 'taken', 'kept'].map((name) => `DELETE ${name}`))
+})
+
+test.each([
+  ['data.0.id', '7'],
+  ['data.1.id', undefined],
+  ['data.length', undefined],
+  ['toString', undefined],
+  ['constructor.name', undefined],
+  ['none', null],
+  ['none.id', undefined],
+  ['text.0', undefined],
+])('at the path %s an answer has %j', (path, value) => {
+  expect(at({ data: [{ id: '7' }], none: null, text: 'words' }, path)).toBe(value)
 })

@@ -81,7 +81,7 @@ test('each case judges of the answers what the golden file says', async () => {
     const same = all[section]?.[row] ?? []
     all[section] = { ...all[section], [row]: [...same, ...(await judgedBy(one, account))] }
   }
-  const text = `# Answers that each case judges: statuses taken, members needed; with "=", members whose values count.\n${stringify(all, { lineWidth: 0 })}`
+  const text = `# Answers that each case judges: statuses taken, members needed; with "=", members whose values count; behind "200:", members of a success that a case takes beside a refusal.\n${stringify(all, { lineWidth: 0 })}`
   await expect(text).toMatchFileSnapshot(join(import.meta.dirname, 'golden/judged.yaml'))
 })
 

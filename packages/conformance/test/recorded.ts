@@ -151,8 +151,14 @@ export async function judgedBy(one: Recorded, account: Account): Promise<string[
     const statuses: number[] = []
     for (const status of STATUSES) if (await taken(at, { status })) statuses.push(status)
     const members = await membersJudged(jsonIn(answer.text), (text) => taken(at, { text }))
+    // A refusal that a case also takes as a success: the members that it then needs.
+    const isEither = answer.status >= 400 && statuses.includes(200) && statuses.length < STATUSES.length
+    const ofSuccess = isEither
+      ? await membersJudged(jsonIn(answer.text), (text) => taken(at, { status: 200, text }))
+      : []
     const any = statuses.length === STATUSES.length ? ['any status'] : statuses
-    judged.push(`${method} ${path}${sentText(sent)} -> ${[...any, ...members].join(' ')}`)
+    const words = [...any, ...members, ...ofSuccess.map((member) => `200:${member}`)]
+    judged.push(`${method} ${path}${sentText(sent)} -> ${words.join(' ')}`)
   }
   Error.stackTraceLimit = stackTraceLimit
   return judged

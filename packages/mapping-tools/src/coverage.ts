@@ -7,8 +7,7 @@ import type { RecordKind } from '../../../src/model/record.ts'
 import { didYouMean } from '../../../src/system/schema-problems.ts'
 import type { ReadName } from '../../../src/transform/compile-context.ts'
 import type { MappingDefinition } from '../../../src/transform/mapping-definition.ts'
-import type { RowCounts } from '../../../src/watch/fit-facts.ts'
-import { increase, withoutOrdinal } from '../../../src/watch/fit-facts.ts'
+import { type FitFacts, increase, withoutOrdinal } from '../../../src/watch/fit-facts.ts'
 import { registration } from './record-facts.ts'
 
 export interface RuleCoverage {
@@ -21,7 +20,7 @@ export interface RuleCoverage {
 }
 
 export interface Coverage {
-  readonly rows: RowCounts
+  readonly rows: FitFacts['rows']
   readonly reasons: Readonly<Record<string, number>>
   /** Elements that the mapping leaves out, by code, the most frequent first. */
   readonly leftOut: readonly CodeCount[]

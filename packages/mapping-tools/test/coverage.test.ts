@@ -37,10 +37,34 @@ describe('the coverage of a sample', () => {
     ])
   })
 
+  it('counts registrations: complete ones, and what the others lack', () => {
+    const register =
+      'register: { firstName: first, lastName: last, dateOfBirth: { from: born, format: yyyy-MM-dd }, gender: { from: sex, table: { F: FEMALE } }, postalCode: zip }'
+    const mapping = SMALL.replace('account: { reference: id }', `account: { reference: id, ${register} }`)
+    const whole = {
+      id: 'P',
+      day: '2026-01-02',
+      pulse: '60',
+      first: 'Ann',
+      last: 'Lee',
+      sex: 'F',
+      zip: '10001',
+    }
+    const { rules } = coverage(mapping, [
+      { ...whole, born: '1980-02-03' },
+      { ...whole, id: 'Q', born: 'never' },
+    ])
+    const found = rules.find(({ rule }) => rule === 'register')
+    expect([found?.made, Object.values(found?.rejected ?? {})]).toEqual([1, [1]])
+  })
+
   it('takes a field for set once one record has it', () => {
     const row = { id: 'P', day: '2026-01-02', weight: '80', weighed: '2026-01-01' }
     const { rules } = coverage(SMALL, [row, { ...row, normal: '60-90' }])
     expect(rules.find(({ rule }) => rule === 'body-weight')?.neverSet).toEqual([])
+    // A value that is called like the field is none.
+    const { rules: named } = coverage(SMALL, [{ ...row, id: 'refRange' }])
+    expect(named.find(({ rule }) => rule === 'body-weight')?.neverSet).toEqual(['refRange'])
   })
 
   it('counts long rules by catalog key, and tells a list that gives nothing', () => {

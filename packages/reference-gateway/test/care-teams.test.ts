@@ -94,3 +94,19 @@ describe('the PCP flag', () => {
     expect((await call('POST', `${PATH}/pcp`, named(name))).status).toBe(status)
   })
 })
+
+it('keeps the date of its mark where it is marked once more', async () => {
+  let now = NOW
+  const { call, register } = await startGateway({ clock: () => now })
+  await register('p-1')
+  await call('POST', PATH, [careTeam({ npi: GOOD }), careTeam({ npi: OTHER })])
+  const dates = async (): Promise<unknown[]> =>
+    (await call('GET', `${PATH}?${of('p-1')}`)).body.data.map(({ updateDate }: Item) => updateDate)
+  for (const npi of [GOOD, GOOD, OTHER]) {
+    await call('POST', `${PATH}/pcp`, { account: account('p-1'), npi })
+    if (npi === GOOD) expect(await dates()).toEqual([String(NOW), '0'])
+    now += 1_000
+  }
+  // The other one takes the mark over at its own time.
+  expect(await dates()).toEqual([String(NOW + 2_000), String(NOW + 2_000)])
+})

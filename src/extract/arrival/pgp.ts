@@ -17,7 +17,14 @@ import { reasonOf, WaybillError } from '../../model/errors.ts'
 import { assertObeyable } from '../../system/obeyed-files.ts'
 import { newOwn } from '../../system/own-files.ts'
 import { type ContentLimits, countAgainst, exportError, openVersion, readHead } from '../content.ts'
-import type { PgpKeyFiles } from './unpack-rules.ts'
+
+/** Files with OpenPGP keys, armored or binary. */
+export interface PgpKeyFiles {
+  readonly keyFile?: string | undefined
+  readonly passphraseFile?: string | undefined
+  /** Keys of allowed signers. If set, every message must be signed by one of these keys. */
+  readonly verifyKeyFile?: string | undefined
+}
 
 const ARMOR = '-----BEGIN'
 

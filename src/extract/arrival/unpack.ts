@@ -6,10 +6,27 @@ import { stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
 import { newOwn } from '../../system/own-files.ts'
-import { countAgainst, exportError, readHead, unreadable, withCrc } from '../content.ts'
+import { type ContentLimits, countAgainst, exportError, readHead, unreadable, withCrc } from '../content.ts'
 import { assertMemberName, compilePattern, inOrder } from '../sources/source.ts'
 import { isOfficeDocument } from '../xlsx-package.ts'
-import type { UnpackedExport, UnpackRules } from './unpack-rules.ts'
+import type { PgpKeyFiles } from './pgp.ts'
+
+export interface UnpackRules {
+  readonly limits: ContentLimits
+  /** Pattern for names of members. Default: an archive has one member */
+  readonly members?: string | undefined
+  /** Refuses a file without encryption. */
+  readonly encrypted: boolean
+  readonly pgp: PgpKeyFiles
+  /** True for a verified file: bytes behind a PGP message are ignored. */
+  readonly isWhole?: boolean
+}
+
+export interface UnpackedExport {
+  readonly file: string
+  /** Path within the archive. */
+  readonly member?: string
+}
 
 /** Nobody delivers more layers in good faith. */
 const MOST_LAYERS = 4

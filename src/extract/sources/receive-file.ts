@@ -130,30 +130,6 @@ export async function advancing<Answer>(
   }
 }
 
-/** Limits the wait for each chunk, not the time of its use. @throws NotAnswered */
-export async function* eachAnswered<Chunk>(
-  what: (at: number) => string,
-  ms: number,
-  chunks: AsyncIterable<Chunk>,
-): AsyncGenerator<Chunk> {
-  const iterator = chunks[Symbol.asyncIterator]()
-  let isWaiting = false
-  try {
-    for (let at = 0; ; at += 1) {
-      isWaiting = true
-      const { done, value } = await answered(what(at), ms, iterator.next())
-      isWaiting = false
-      if (done === true) return
-      yield value
-    }
-  } finally {
-    const ending = iterator.return?.()
-    // Without an answer, none comes to the end either.
-    if (isWaiting) ending?.catch(() => undefined)
-    else await ending
-  }
-}
-
 interface Spool {
   /** Fetches a delivery, unless the spool has this version. */
   fetch(source: ExportSource, delivery: Delivery, fetching?: Fetching): Promise<string>

@@ -12,7 +12,7 @@ import { reasonOf, WaybillError } from '../../model/errors.ts'
 import { readObeyed } from '../../system/obeyed-files.ts'
 import { errorCode } from '../../system/own-files.ts'
 import { exportError } from '../content.ts'
-import { advancing, answered, eachAnswered, receiveFile, withRetries } from './receive-file.ts'
+import { advancing, answered, receiveFile, withRetries } from './receive-file.ts'
 import {
   archiveNames,
   asideName,
@@ -581,3 +581,27 @@ const matches = (pattern: string, name: string): boolean => {
 }
 
 const equal = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && timingSafeEqual(a, b)
+
+/** Limits the wait for each chunk, not the time of its use. @throws NotAnswered */
+async function* eachAnswered<Chunk>(
+  what: (at: number) => string,
+  ms: number,
+  chunks: AsyncIterable<Chunk>,
+): AsyncGenerator<Chunk> {
+  const iterator = chunks[Symbol.asyncIterator]()
+  let isWaiting = false
+  try {
+    for (let at = 0; ; at += 1) {
+      isWaiting = true
+      const { done, value } = await answered(what(at), ms, iterator.next())
+      isWaiting = false
+      if (done === true) return
+      yield value
+    }
+  } finally {
+    const ending = iterator.return?.()
+    // Without an answer, none comes to the end either.
+    if (isWaiting) ending?.catch(() => undefined)
+    else await ending
+  }
+}

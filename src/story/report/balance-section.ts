@@ -108,7 +108,7 @@ interface Flow {
 }
 
 /** Least thickness of a part in pixels; `THICKNESS` is the whole, without the additions for thin parts. */
-export const THINNEST = 3
+const THINNEST = 3
 const THICKNESS = 240
 
 /** A node with its parts; ends have none. */

@@ -6,9 +6,11 @@ import {
   balancePicture,
   recordFlow,
   rowFlow,
-  THINNEST,
 } from '../../../src/story/report/balance-section.ts'
 import { kinds, made, rows } from './sample-facts.ts'
+
+/** Pixels of the thinnest band. */
+const THINNEST = 3
 
 type Flow = Parameters<typeof balancePicture>[0]
 

@@ -1,6 +1,6 @@
 /** Columns of a person: reference, registration, codes for female and male. */
 import { counted } from '../../../../src/system/shown-text.ts'
-import { namesOfPeople, REGISTER, type RegisterKey } from '../../../../src/watch/column-names.ts'
+import { namesOfPeople, REGISTER } from '../../../../src/watch/column-names.ts'
 import { isCalled, type Words } from '../../../../src/watch/names.ts'
 import { formsText, MONTH_OR_DAY } from './find-observed.ts'
 import type { ColumnProfile, Profile } from './profile-columns.ts'
@@ -68,13 +68,13 @@ const idsOf = (person: string, { after, before }: Pick<Words['reference'], 'afte
   ...before.map((number) => `${number} ${person}`),
 ]
 
-export type Registered = ReadonlyMap<RegisterKey, ColumnProfile>
+export type Registered = ReadonlyMap<(typeof REGISTER)[number], ColumnProfile>
 
 export function findRegistration(
   columns: readonly ColumnProfile[],
   { register, reference, lastBesideFirst }: Words,
 ): Registered {
-  const found = new Map<RegisterKey, ColumnProfile>()
+  const found = new Map<(typeof REGISTER)[number], ColumnProfile>()
   // If the id belongs to another person, an employee may be a spouse.
   const named = reference.people.find(
     (person) => columnCalled(columns, idsOf(person, reference)) !== undefined,

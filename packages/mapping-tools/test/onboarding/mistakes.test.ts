@@ -6,7 +6,7 @@ import { DriftDefinition } from '../../../../src/definitions/job-definition.ts'
 import { openExport } from '../../../../src/extract/open-export.ts'
 import { FIT_FINDINGS } from '../../../../src/transform/mapping-definition.ts'
 import { doubtfulColumns } from '../../../../src/watch/doubtful-columns.ts'
-import { measureDrift, swappedDrift, valueDrift } from '../../../../src/watch/drift-watch.ts'
+import { driftOf } from '../../../../src/watch/drift-watch.ts'
 import { createProfiler, type ExportProfile } from '../../../../src/watch/export-profile.ts'
 import { createFitWatch, type Suspicion, unexpected } from '../../../../src/watch/judge-fit.ts'
 import { corpusPath } from '../../../../test/corpus/corpus-file.ts'
@@ -50,11 +50,11 @@ function profileOf(text: string, seed: number): ExportProfile {
 }
 
 const earlier = [2, 3, 4, 5].map((seed) => ({ profile: profileOf(RIGHT_WIDE, seed), accepted: false }))
-const driftOf = (text: string): string[] => {
+const driftOfMapping = (text: string): string[] => {
   const profile = profileOf(text, 20260301)
   const rules = DriftDefinition.parse({})
-  return [valueDrift, measureDrift, swappedDrift].flatMap((compare) =>
-    compare(profile, earlier, rules).map(({ measure, message }) => `${measure}: ${message}`),
+  return driftOf(profile, earlier, rules, { isCsv: true, suspicions: [] }).map(
+    ({ measure, message }) => `${measure}: ${message}`,
   )
 }
 
@@ -163,8 +163,8 @@ describe('a planted mistake', () => {
   const later = MISTAKES.filter(({ byEarlier }) => byEarlier)
   test.each(later.map((one) => [one.name, one] as const))('is told by earlier deliveries: %s', (_, one) => {
     const { right, wrong, finding, says = '' } = one
-    expect(driftOf(RIGHT_WIDE)).toEqual([])
-    expect(driftOf(RIGHT_WIDE.replace(right, wrong))).toEqual([
+    expect(driftOfMapping(RIGHT_WIDE)).toEqual([])
+    expect(driftOfMapping(RIGHT_WIDE.replace(right, wrong))).toEqual([
       expect.stringMatching(new RegExp(`^${finding}: .*${says.replaceAll('?', '\\?')}`)),
     ])
     // And by nothing else.

@@ -16,8 +16,7 @@ import type {
   RunEnd,
   Tallies,
 } from './run-writes.ts'
-import type { PartRecord } from './runs.ts'
-import type { ExportRecord } from './tables.ts'
+import type { ExportRecord, LedgerTables } from './tables.ts'
 
 /**
  * Writes of a run. Every call is a transaction fenced by the token of the lease; calls made together may share a transaction. A call is on the
@@ -45,7 +44,7 @@ export interface RunLedger {
   /** Divides an export, or opens the stopped parts of a divided export again. */
   openParts(exportRow: number, count: number): Promise<void>
   /** Ends the work on the part of the lease. @param fault JSON: error that has stopped or failed the part */
-  endPart(state: PartRecord['state'], fault: string | null): Promise<void>
+  endPart(state: LedgerTables['part']['state'], fault: string | null): Promise<void>
   /** Ends an export in parts, with their counts, in one transaction: their files are one by now. */
   joinParts(
     exportRow: number,

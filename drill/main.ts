@@ -1,5 +1,5 @@
 /**
- * The drill: `node drill/main.ts [--rounds N] [--seed S] [--seconds T] [--round N,…] [--only KIND] [--workers N]` (docs/drill.md). Real processes of Waybill are
+ * The drill: `node drill/main.ts [--rounds N] [--seed S] [--seconds T] [--round N,…] [--only KIND] [--workers N [--parts N]]` (docs/drill.md). Real processes of Waybill are
  * killed over and over against a reference gateway that fails, and in the end what it holds is compared with what must be there.
  * Exit code 1 where anything was lost, doubled, altered or not accounted for.
  */
@@ -40,6 +40,8 @@ const Options = z.strictObject({
     .optional(),
   /** Rounds with so many workers over one ledger in PostgreSQL. */
   workers: z.coerce.number().int().min(1).optional(),
+  /** Parts of each export in rounds with workers. */
+  parts: z.coerce.number().int().min(1).max(16).default(1),
 })
 export type DrillOptions = z.input<typeof Options>
 
@@ -67,7 +69,7 @@ const WORKERS_ROUNDS_AT_ONCE = 3
 
 /** @param say told of each round that failed */
 export async function drill(options: DrillOptions, say: (text: string) => void): Promise<DrillEnd> {
-  const { rounds, seed, seconds, round, only, workers } = Options.parse(options)
+  const { rounds, seed, seconds, round, only, workers, parts } = Options.parse(options)
   const root = await mkdtemp(join(tmpdir(), 'waybill-drill-'))
   const mappings = join(root, 'mappings')
   await cp(join(import.meta.dirname, 'mappings'), mappings, { recursive: true })
@@ -78,7 +80,7 @@ export async function drill(options: DrillOptions, say: (text: string) => void):
   const database = workers === undefined ? undefined : await openDatabase()
   const withWorkers = async (number: number, folder: string): Promise<RoundEnd> =>
     runRound(seed, number, folder, mappings, program, {
-      act: workersAct(seed, number, workers ?? 0),
+      act: workersAct(seed, number, workers ?? 0, parts),
       environment: {
         WAYBILL_LEDGER: (await database?.schema(`round_${number}`)) ?? '',
         WAYBILL_RUN_BY: 'workers',
@@ -195,6 +197,7 @@ if (import.meta.main) {
       round: { type: 'string' },
       only: { type: 'string' },
       workers: { type: 'string' },
+      parts: { type: 'string' },
     },
   })
   const end = await drill(values, (text) => process.stdout.write(text))

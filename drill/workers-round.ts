@@ -2,7 +2,7 @@
  * A round with workers: night for night `waybill run` asks for the job, and workers carry it out over one ledger in PostgreSQL. Workers are killed,
  * halted and asked to end, so is who asks, and the server of the database is (`database.ts`). Killed workers are replaced.
  */
-
+import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Random } from '../samples/random.ts'
@@ -62,7 +62,8 @@ const ASKS_TO_WAIT: DrawnFault = {
   harm: { refuses: false, refusesPeople: false, hidesProfiles: false },
 }
 
-export function workersAct(seed: number, round: number, workers: number): Act {
+/** @param parts in which the workers read each export */
+export function workersAct(seed: number, round: number, workers: number, parts: number): Act {
   const number = planNumber(seed, round)
   const act = nightlyAct(seed, number)
   const plan = planRound(seed, number)
@@ -72,6 +73,11 @@ export function workersAct(seed: number, round: number, workers: number): Act {
     ...act,
     faults,
     theme: plan.twoJobs ? 'workers-two-jobs' : 'workers',
+    async prepare(folder) {
+      await act.prepare(folder)
+      for (const [job] of jobsOf(plan))
+        await appendFile(join(folder, `jobs/${job}.yaml`), `parts: ${parts}\n`)
+    },
     async play(scene) {
       const { stage, complaints } = scene
       const gateway = watchGateway(Number(new URL(stage.gateway.url).port))

@@ -94,11 +94,12 @@ interface CollectionKeys {
   readonly people?: z.infer<typeof PeopleDefinition> | undefined
   readonly collect?: CollectDefinition | undefined
   readonly to?: TargetDefinition | undefined
+  readonly parts: number
 }
 
 /** Checks the keys of a job: a job either reads exports or collects. */
 function checkCollection(
-  { exports, people, collect, to, mapping }: CollectionKeys,
+  { exports, people, collect, to, mapping, parts }: CollectionKeys,
   context: z.RefinementCtx,
 ): void {
   const refuse = (message: string, ...path: (string | number)[]): void =>
@@ -110,6 +111,7 @@ function checkCollection(
     return
   }
   if (exports.length > 0) refuse('does not go with collect: write two jobs', 'exports')
+  if (parts > 1) refuse('is for jobs with exports', 'parts')
   if (to === undefined) refuse('is missing: name the target of the collection', 'to')
   const isOfArticles = collect.what.includes('articles')
   if (people === undefined && !isOfArticles) refuse('is missing: name the people to collect from', 'people')
@@ -253,6 +255,9 @@ export const JobDefinition = z
         }),
       })
       .prefault({}),
+    parts: z.int().min(1).max(16).default(1).meta({
+      description: 'Number of parts in which several workers read one export.',
+    }),
     reads: z
       .strictObject({
         notFound: z.enum(['unknown', 'empty']).default('unknown').meta({

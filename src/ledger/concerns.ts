@@ -10,11 +10,22 @@ import type {
   RunRecord,
 } from './tables.ts'
 
-/** The right to run a job, valid while renewed. */
+/** The right to run a job, or to work on a part of an export, valid while renewed. */
 export interface Lease {
   readonly jobId: number
   readonly runId: string
+  /** Greater after each change of owner; unique to the job, over all its parts. */
   readonly token: number
+  readonly part?: PartOf | undefined
+}
+
+/** A part of an export: the people of one worker. */
+export interface PartOf {
+  readonly exportRow: number
+  /** From 0. */
+  readonly number: number
+  /** Number of parts of the export. */
+  readonly of: number
 }
 
 interface LeaseRequest {
@@ -26,6 +37,10 @@ interface LeaseRequest {
   readonly ttlMs: number
   /** True if the holder releases the job when another owner asks (leases.ts). */
   readonly givesWay?: boolean | undefined
+  /** Part whose lease is meant; undefined: the job's. */
+  readonly part?: PartOf | undefined
+  /** True to take the job while others work on its parts: for the run that waits for them. */
+  readonly besideParts?: boolean | undefined
 }
 
 type LeaseAnswer =
@@ -61,8 +76,10 @@ export interface Leases {
   holder(jobId: number, now: number, isDead: (owner: string) => boolean): Promise<LeaseRecord | undefined>
   /** Asks the process that runs it to stop; noted in the audit. @returns true if a process holds the run */
   askToStop(runId: string, person: Acting): Promise<boolean>
-  /** Latest lease of the job, held or not. */
-  last(jobId: number): Promise<LeaseRecord | undefined>
+  /** Latest lease of the job, or of its part, held or not. */
+  last(jobId: number, part?: PartOf): Promise<LeaseRecord | undefined>
+  /** True while somebody works on a part of the job. */
+  hasParts(jobId: number, now: number, isDead: (owner: string) => boolean): Promise<boolean>
 }
 
 export interface Waiter {

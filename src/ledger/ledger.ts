@@ -19,7 +19,7 @@ import type {
 } from './concerns.ts'
 import type { LeftBehind, Slots } from './left-records.ts'
 import type { CareTeams, People } from './people.ts'
-import type { Acknowledgements, Chunks, Exports, Jobs, Profiles, Reasons, Runs } from './runs.ts'
+import type { Acknowledgements, Chunks, Exports, Jobs, PartRecord, Profiles, Reasons, Runs } from './runs.ts'
 
 export * from './audit.ts'
 export * from './concerns.ts'
@@ -41,6 +41,10 @@ export interface Ledger {
   readonly exports: Exports
   readonly profiles: Profiles
   readonly chunks: Chunks
+  readonly parts: {
+    /** Parts in order; none of an export that is read as one, and of an export that has ended. */
+    ofExport(exportRow: number): Promise<PartRecord[]>
+  }
   readonly reasons: Reasons
   readonly slots: Slots
   readonly left: LeftBehind

@@ -16,7 +16,7 @@ import type {
   RunEnd,
   Tallies,
 } from './run-writes.ts'
-import type { ExportRecord } from './tables.ts'
+import type { ExportRecord, LedgerTables } from './tables.ts'
 
 /**
  * Writes of a run. Every call is a transaction fenced by the token of the lease; calls made together may share a transaction. A call is on the
@@ -41,6 +41,17 @@ export interface RunLedger {
   goOnWorking(at: number): Promise<void>
   addExport(start: ExportStart): Promise<ExportRecord>
   endExport(exportRow: number, state: 'finished' | 'failed', fault?: ExportFault): Promise<void>
+  /** Divides an export, or opens the stopped parts of a divided export again. */
+  openParts(exportRow: number, count: number): Promise<void>
+  /** Ends the work on the part of the lease. @param fault JSON: error that has stopped or failed the part */
+  endPart(state: LedgerTables['part']['state'], fault: string | null): Promise<void>
+  /** Ends an export in parts, with their counts, in one transaction: their files are one by now. */
+  joinParts(
+    exportRow: number,
+    receiptsLength: number,
+    state: 'finished' | 'failed',
+    fault?: ExportFault,
+  ): Promise<void>
   /** Notes the archived path of every export read from this file. */
   noteArchived(file: Pick<ExportRecord, 'path' | 'sha256'>, archived: string): Promise<void>
   /** Notes that a finished export was not moved into the archive. */

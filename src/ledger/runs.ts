@@ -1,13 +1,14 @@
 /** Runs and their exports, as readers see them: what each read, sent and left behind. */
 import type { Lease } from './concerns.ts'
 import type { RunLedger } from './run-ledger.ts'
-import type { ChunkKey, ProfileKey, ProfileStart, RunKind, RunStart } from './run-writes.ts'
+import type { ChunkKey, ProfileKey, ProfileStart, RunKind, RunStart, Tallies } from './run-writes.ts'
 import type { RunState } from './states.ts'
 import type {
   BatchRecord,
   ChunkRecord,
   ExceptionRecord,
   ExportRecord,
+  LedgerTables,
   Reading,
   RunPart,
   RunRecord,
@@ -31,6 +32,8 @@ export interface Runs {
    * @throws WaybillError `lease-lost`: the present holder may have finished the run, or given the run up
    */
   resume(lease: Lease, run: RunRecord, at: number, part?: RunPart): Promise<RunLedger>
+  /** Works on a part, counted as before. */
+  ofPart(lease: Lease, tallies: Tallies): RunLedger
   /** Settles rejects and doubts of a run. The state of the run stays unchanged. */
   amend(lease: Lease): RunLedger
   /** Unfinished (running or interrupted) run of this kind, if any. */
@@ -147,6 +150,19 @@ export interface Profiles {
   ofRun(runId: string): Promise<ReadonlyMap<number, string>>
   /** True if an export of this content was finished and has a profile. */
   has(key: ProfileKey, sha256: string): Promise<boolean>
+}
+
+/** A part of an export, as far as its worker has come. */
+export interface PartRecord {
+  /** From 0. */
+  readonly number: number
+  readonly state: LedgerTables['part']['state']
+  /** JSON: error that has stopped or failed the part. */
+  readonly fault: string | null
+  readonly tallies: Tallies
+  readonly receiptsLength: number
+  /** Settled rows. */
+  readonly rows: { readonly read: number; readonly rejected: number; readonly skipped: number }
 }
 
 /** Chunks, with their batches and exceptions. */

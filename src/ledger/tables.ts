@@ -145,6 +145,25 @@ interface ChunkTable {
   accepted: ColumnType<Uint8Array | null, never, Uint8Array | null>
 }
 
+/** Part of an export that several workers read, until the export has ended. */
+interface PartTable {
+  export_row: number
+  /** From 0. */
+  number: number
+  /** `stopped`: the error is of this try alone. `failed`: the export, or the run, is over. */
+  state: 'open' | 'settled' | 'stopped' | 'failed'
+  /** JSON (`PartFault`): why the part was stopped, or has failed. */
+  fault: string | null
+  /** JSON: counts of accounts and requests. */
+  tallies: string
+  /** Length in bytes of the settled receipts of the part. */
+  receipts_length: ColumnType<number, number | undefined, number>
+  /** Settled rows. */
+  rows_read: ColumnType<number, number | undefined, number>
+  rows_rejected: ColumnType<number, number | undefined, number>
+  rows_skipped: ColumnType<number, number | undefined, number>
+}
+
 interface BatchTable {
   id: Generated<number>
   batch_id: string
@@ -220,6 +239,7 @@ export interface LedgerTables extends PeopleTables {
   export: ExportTable
   profile: ProfileTable
   chunk: ChunkTable
+  part: PartTable
   batch: BatchTable
   batch_holds: BatchHoldsTable
   exception: ExceptionTable
@@ -251,9 +271,12 @@ export type NotificationRow = Selectable<NotificationTable>
 
 interface LeaseTable {
   job_id: number
+  /** Part of the export that the run reads, from 1; 0 for the job. */
+  part: ColumnType<number, number | undefined, never>
   run_id: string
   /** `host:pid#…`: unique to the process. */
   owner: string
+  /** Unique to the job, over all parts. */
   token: number
   acquired_at: number
   expires_at: number

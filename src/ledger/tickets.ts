@@ -23,6 +23,14 @@ export const SampleSize = z.discriminatedUnion('kind', [
 
 /** Request to run a job, to backfill a range of days, or to work on what a run left behind. */
 export const RunRequest = z.discriminatedUnion('what', [
+  /** Part of an export, for the owner of the run. */
+  z.object({
+    what: z.literal('part'),
+    job: z.string(),
+    run: z.string(),
+    exportRow: z.number(),
+    number: z.number(),
+  }),
   z.object({
     what: z.literal('run'),
     job: z.string(),
@@ -95,10 +103,13 @@ export const TicketEnd = z.object({
 })
 export type TicketEnd = z.infer<typeof TicketEnd>
 
-/** Backfills have a place of their own on each worker: a run that makes a backfill give way must not wait for its place. */
-export type Lane = 'run' | 'backfill'
+/**
+ * Backfills have a place of their own on each worker: a run that makes a backfill give way must not wait for its place. So have parts of exports: runs
+ * that wait for their parts may take all other places.
+ */
+export type Lane = 'run' | 'backfill' | 'part'
 
-export const laneOf = ({ what }: RunRequest): Lane => (what === 'backfill' ? 'backfill' : 'run')
+export const laneOf = ({ what }: RunRequest): Lane => (what === 'backfill' || what === 'part' ? what : 'run')
 
 /** A ticket that was sent. */
 export interface SentTicket {

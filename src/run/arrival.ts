@@ -447,10 +447,12 @@ const isFile = (path: string): Promise<boolean> =>
 
 /**
  * Spool of a job. A backfill has a spool of its own: a waiting backfill needs the files again, and other runs of the job clear theirs.
+ * @param part number of a part, from 0: each fetches the export for itself
  * @throws WaybillError `home-unusable` where a link in the home leads elsewhere
  */
-export function spoolFolder(home: string, jobId: number, kind: RunKind): string {
-  const folder = join(home, 'spool', kind === 'backfill' ? `${jobId}-backfill` : String(jobId))
+export function spoolFolder(home: string, jobId: number, kind: RunKind, part?: number): string {
+  const whose = kind === 'backfill' ? `${jobId}-backfill` : String(jobId)
+  const folder = join(home, 'spool', part === undefined ? whose : `${whose}-part-${part + 1}`)
   assertWithin(home, folder)
   return folder
 }

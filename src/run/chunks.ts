@@ -52,6 +52,8 @@ interface ChunkRange {
   readonly cutBefore: ReadonlyMap<number, number>
   /** Rows of a chunk at most, if fewer than usual. */
   readonly rows?: number | undefined
+  /** Distance of the numbers of two chunks: chunks of the other parts lie in between. */
+  readonly step?: number
 }
 
 export async function* cutChunks(
@@ -78,7 +80,9 @@ export async function* cutChunks(
       if (outcome.outcome === 'mapped') createEntries(identity, exportId, outcome, entries)
       createWithdrawn(identity, exportId, outcome, withdrawn)
     }
-    return { number: number++, start: startOf(judged), rows: judged, entries, withdrawn, shared }
+    const own = number
+    number += range.step ?? 1
+    return { number: own, start: startOf(judged), rows: judged, entries, withdrawn, shared }
   }
   for await (const block of known === undefined ? blocks : joinBlocks(blocks)) {
     const unread = block.slice(skip)
@@ -229,18 +233,22 @@ export interface RowsBefore {
   readonly skipped: number
 }
 
+const NO_ROWS: RowsBefore = { read: 0, rejected: 0, skipped: 0 }
+
 const STOPS = { rejected: 'rejectedRows', skipped: 'skippedRows' } as const
 
 /**
  * Stops a run by its shares of rejected and skipped rows.
  * @param limit shares, judged once `after` rows were read; undefined: never stops
  * @param before rows read before the run was resumed
+ * @param beside rows of other parts by now
  */
 export function createStopWhen(
   limit:
     | Readonly<{ rejectedRows?: number | undefined; skippedRows?: number | undefined; after: number }>
     | undefined,
-  before: RowsBefore = { read: 0, rejected: 0, skipped: 0 },
+  before: RowsBefore = NO_ROWS,
+  beside: () => RowsBefore = () => NO_ROWS,
 ): StopWhen {
   let { read } = before
   const counted = { rejected: before.rejected, skipped: before.skipped }
@@ -250,15 +258,17 @@ export function createStopWhen(
       read += rows.length
       for (const { outcome } of rows) if (outcome.outcome !== 'mapped') counted[outcome.outcome]++
       if (underWay) return
-      if (read < limit.after) return
+      const others = beside()
+      const all = read + others.read
+      if (all < limit.after) return
       for (const outcome of ['rejected', 'skipped'] as const) {
         const allowed = limit[STOPS[outcome]] ?? 1
-        const count = counted[outcome]
-        if (count / read <= allowed) continue
+        const count = counted[outcome] + others[outcome]
+        if (count / all <= allowed) continue
         const share = (rate: number): string => `${(rate * 100).toFixed(1)} %`
         throw new WaybillError(
           'threshold-passed',
-          `${count} of ${read} rows were ${outcome} (${share(count / read)}); stopWhen.${STOPS[outcome]} allows ${share(allowed)}`,
+          `${count} of ${all} rows were ${outcome} (${share(count / all)}); stopWhen.${STOPS[outcome]} allows ${share(allowed)}`,
         )
       }
     },

@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import type { DefinitionFolders } from '../definitions/definition-files.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import type { Exception, Ledger, RunEnd, RunLedger, Tallies } from '../ledger/ledger.ts'
+import type { Exception, Ledger, PartOf, RunEnd, RunLedger, Tallies } from '../ledger/ledger.ts'
 import type { SizeLimits } from '../load/batches.ts'
 import type { BatchAnswer } from '../load/delivery.ts'
 import type { Dispatcher } from '../load/dispatcher.ts'
@@ -192,6 +192,8 @@ export interface RunDependencies {
   readonly isDead: (owner: string) => boolean
   /** Aborted when the operator wants the run to stop: work in flight finishes, nothing new begins. */
   readonly interrupt: AbortSignal
+  /** Has a worker read a part of an export; undefined without workers: this process then reads the parts, one after another. */
+  readonly sendPart?: ((job: string, run: string, part: PartOf) => Promise<void>) | undefined
 }
 
 /** Outage, as stored with the lease of the run; instants in milliseconds since the epoch. */

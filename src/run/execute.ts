@@ -7,8 +7,9 @@
  * exports-of-run.ts finds, fetches and fingerprints exports; load/load-chunk.ts recognises, registers and delivers a chunk, load/delivery.ts a
  * batch; settlement.ts settles it.
  */
+import { type OpenExport, openExport } from '../extract/open-export.ts'
 import { NONE_ASIDE } from '../ledger/audit.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import type { Ledger, PartOf } from '../ledger/ledger.ts'
 import { NAME_CHANGED } from '../load/accounts.ts'
 import type { CellsHash } from '../load/slots.ts'
 import { addCounts, assertBalanced, type Counts } from '../model/balance.ts'
@@ -17,12 +18,14 @@ import type { RowMapper } from '../transform/compile.ts'
 import { toLookAt } from '../watch/drift-watch.ts'
 import { type Chunk, createPipeline, cutChunks } from './chunks.ts'
 import { type Counted, countExports } from './count-exports.ts'
+import { readDivided } from './divided.ts'
 import { exportsInRange } from './exports-in-range.ts'
 import { type ExportStep, exportFault, resumeExports, startExports, startSelected } from './exports-of-run.ts'
 import { holdBack } from './held-back.ts'
 import { createKnownRows, type KnownRows } from './known-rows.ts'
-import { settledOnly } from './lease.ts'
-import { type OpenRun, openRun } from './open-run.ts'
+import { holdJob, settledOnly } from './lease.ts'
+import { type OpenRun, openPart, openRun } from './open-run.ts'
+import { filesOfPart, ownRows } from './parts.ts'
 import type { CountPlan, CountWorld, RunPlan, World } from './plan.ts'
 import { openAppended } from './receipts.ts'
 import { namingCredential } from './refused-credential.ts'
@@ -55,7 +58,7 @@ async function send(plan: RunPlan, world: World): Promise<RunEnd> {
   let error: unknown
   try {
     for await (const step of discover(plan, run, world)) {
-      const end = await runExport(run, step)
+      const end = await runExport(run, step, () => readExport(plan, world, run, step))
       if (end === undefined) continue
       worked.push({ ordinal: step.record.ordinal, ...end })
       error = end.error
@@ -94,7 +97,6 @@ async function* discover(plan: RunPlan, run: OpenRun, world: World): AsyncGenera
     }
     case 'unfinished':
       yield* resumeExports(
-        run,
         arrival,
         job.sources,
         ledger,
@@ -124,9 +126,13 @@ interface ExportEnd {
 }
 
 /** Runs an export; undefined if nothing of it could be sent: the ledger then has the reason. */
-async function runExport(run: OpenRun, step: ExportStep): Promise<ExportEnd | undefined> {
+async function runExport(
+  run: OpenRun,
+  step: ExportStep,
+  read: () => Promise<ExportEnd>,
+): Promise<ExportEnd | undefined> {
   try {
-    return await carryOut(run, step)
+    return await read()
   } catch (error) {
     if (!isExportProblem(error)) throw error
     const { record } = step
@@ -137,6 +143,92 @@ async function runExport(run: OpenRun, step: ExportStep): Promise<ExportEnd | un
     run.events.emit({ type: 'exportFailed', name: record.name, error })
     return undefined
   }
+}
+
+/** Reads an export as one, or in parts. */
+async function readExport(plan: RunPlan, world: World, run: OpenRun, step: ExportStep): Promise<ExportEnd> {
+  const count = await numberOfParts(plan, run, step)
+  return count === 1 ? carryOut(run, step) : readInParts(plan, world, run, step, count)
+}
+
+/** Number of parts to read an export in; 1 for an export that is read as one. An export begun by an earlier process keeps its number. */
+async function numberOfParts(plan: RunPlan, run: OpenRun, { record, mapping }: ExportStep): Promise<number> {
+  const begun = await run.ledger.parts.ofExport(record.id)
+  if (begun.length > 0) return begun.length
+  const { parts } = plan.job.definition
+  const isWhole = plan.limit === Number.POSITIVE_INFINITY && record.reading === 'whole'
+  if (parts === 1 || plan.exports.from !== 'found' || !isWhole) return 1
+  if (mapping.definition.medicalRecords === undefined) return parts
+  // Two people may share the number of a request, which is sent once.
+  const notes = ['read as one part, as two people may share the number of a request for medical records']
+  run.events.emit({ type: 'exportNoted', name: record.name, notes })
+  return 1
+}
+
+/** Reads an export in parts, and does once what concerns the whole. @throws as `carryOut`, and the error that stops the run */
+async function readInParts(
+  plan: RunPlan,
+  world: World,
+  run: OpenRun,
+  step: ExportStep,
+  count: number,
+): Promise<ExportEnd> {
+  const { record, mapping, limits } = step
+  const { job, settlesOnly } = plan
+  const { sendPart } = world
+  const send = (part: PartOf) => sendPart?.(job.definition.job, run.id, part)
+  const opened = await openExport(record.path, mapping.read, limits, record.version)
+  const { counts, watch, join } = await readDivided(run, step, world, {
+    opened,
+    count,
+    // Who makes way settles what is in flight, and waits for nobody.
+    send: sendPart === undefined || settlesOnly === true ? undefined : async (part) => send(part),
+    carry: (part) => carryPart(plan, world, step, part),
+  })
+  const work = { ...run, ...step, opened, counts, watch, finish: join }
+  const arrival = await run.ledger.exports.arrivalOf(run.runLedger.lease.jobId, record)
+  try {
+    await endExport({ ...work, arrival, listsTeams: listsCareTeams(run, record, mapping) })
+  } catch (error) {
+    if (isExportProblem(error)) await join(error)
+    throw error
+  }
+  return { counts }
+}
+
+/** Reads a part in this process, under a lease of its own. */
+async function carryPart(
+  { job, id, limit }: RunPlan,
+  world: World,
+  step: ExportStep,
+  part: PartOf,
+): Promise<unknown> {
+  const turn = { jobId: world.held.lease.jobId, job: job.definition.job, runId: id, givesWay: false, part }
+  const held = await holdJob(world, turn)
+  try {
+    return await executePart({ job, id, limit, part }, { ...world, held }, step)
+  } finally {
+    await held.release()
+  }
+}
+
+/** Reads a part of an export, and notes its end. @returns the error that has ended the work; also noted for the holder of the job */
+export async function executePart(
+  plan: Parameters<typeof openPart>[0],
+  world: World,
+  step: ExportStep,
+): Promise<unknown> {
+  const run = await openPart(plan, world)
+  if (run === undefined) return undefined
+  let error: unknown
+  try {
+    error = (await carryOut(run, { ...step, watch: undefined })).error
+  } catch (stopped) {
+    error = stopped
+  }
+  error = await namingCredential(filesExhausted(error) ?? error, world.gateway)
+  await run.end(error)
+  return error
 }
 
 /**
@@ -158,14 +250,16 @@ async function carryOut(run: OpenRun, step: ExportStep): Promise<ExportEnd> {
       // Work in flight is settled as a whole: a chunk cut short would lose track of records already sent.
       const limit = Math.max(work.limit, rowsOf(cutBefore))
       const { mapper, known, opening } = work
-      const blocks = work.opened.rows(resumption.from)
-      const range = { number, skip, limit, cutBefore, rows: worker.chunkRows }
+      const rows = work.opened.rows(resumption.from)
+      const { part } = work
+      const blocks = part === undefined ? rows : ownRows(rows, mapper, opening.identity, part)
+      const range = { number, skip, limit, cutBefore, rows: worker.chunkRows, step: part?.of ?? 1 }
       for await (const chunk of cutChunks(blocks, mapper, opening.identity, record.export_id, range, known))
         await pipeline.add(chunk)
     } finally {
       await pipeline.drain()
     }
-    await endExport(work)
+    await (work.part === undefined ? endExport(work) : work.opened.assertUnchanged())
     return { counts }
   } catch (error) {
     if (isExportProblem(error) && open.size === 0) throw error
@@ -195,9 +289,9 @@ async function beginExport(run: OpenRun, step: ExportStep) {
   const known = step.watch === undefined ? knownRowsOf(run, record, mapper, hashOf) : undefined
   const inFront = columnsInFront(opened.columns, mapping.read)
   const listsTeams = listsCareTeams(run, record, mapping)
-  const resumption = resumptionOf(await ledger.chunks.ofExport(record.id))
+  const resumption = resumptionOf(await ledger.chunks.ofExport(record.id), run.part)
   const { counts, rejectsLength } = resumption
-  const file = rejectsPath(run, record)
+  const file = run.part === undefined ? rejectsPath(run, record) : filesOfPart(run, record, run.part).rejects
   const rejects = openAppended(home, file, rejectsLength, runLedger.assertHeld)
   const { notes = [] } = opened
   if (notes.length > 0) events.emit({ type: 'exportNoted', name: record.name, notes })
@@ -219,6 +313,7 @@ async function beginExport(run: OpenRun, step: ExportStep) {
     counts,
     rejects,
     progress,
+    finish: () => runLedger.endExport(record.id, 'finished'),
     /** Chunks that are not settled. */
     open: new Map<number, Chunk>(),
     /** Chunk at which `stopWhen` stopped the run. */
@@ -294,13 +389,22 @@ async function settleOne(work: ExportWork, chunk: Chunk, worked: WorkedChunk): P
   events.emit({ type: 'exportAdvanced', ...work.progress(worked.rows.at(-1)?.source.byteOffset ?? 0), left })
 }
 
+interface EndingWork extends Pick<OpenRun, 'runLedger' | 'events' | 'worker'>, ExportStep {
+  readonly opened: OpenExport
+  readonly counts: Counts
+  readonly arrival: number
+  readonly listsTeams: boolean
+  /** Notes the end in the ledger. */
+  readonly finish: () => Promise<void>
+}
+
 /** Judges and ends an export that was read to its end. */
-async function endExport(work: ExportWork): Promise<void> {
+async function endExport(work: EndingWork): Promise<void> {
   const { runLedger, events, record, counts, isSmall = false } = work
   await assertReadWhole(work.opened, record, counts)
   if (work.listsTeams) await work.worker.noteMissing?.(work.arrival)
   const findings = toLookAt((await work.watch?.end(runLedger, record.id)) ?? [])
-  await runLedger.endExport(record.id, 'finished')
+  await work.finish()
   assertBalanced(counts, record.name)
   const { name, sha256 } = record
   if (findings.length > 0) events.emit({ type: 'exportDrifted', name, sha256, findings, isSmall })

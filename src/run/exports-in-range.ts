@@ -77,7 +77,7 @@ export async function* exportsInRange(
   if (unfinished !== undefined) {
     const paths = new Map((await ledger.exports.ofRun(run.id)).map(({ id, path }) => [id, path]))
     const places = new Map(addresses.map((address, at) => [address, positions[at]]))
-    for await (const step of resumeExports(run, arrival, sources, ledger, unfinished, memory)) {
+    for await (const step of resumeExports(arrival, sources, ledger, unfinished, memory)) {
       onDelivery?.()
       const path = paths.get(step.record.id) ?? ''
       const at = [...archivesOf(path), path].find((address) => places.has(address))

@@ -175,7 +175,6 @@ export async function* startExports(
 
 /** Resumes exports that an earlier process left open, with their original mapping. @param memory undefined: no comparison */
 export async function* resumeExports(
-  run: RunWriter,
   arrival: Arrival,
   sources: readonly JobSource[],
   ledger: Ledger,
@@ -185,30 +184,38 @@ export async function* resumeExports(
   await arrival.clearUnpacked()
   for (const record of await ledger.exports.ofRun(unfinished.id)) {
     if (record.state !== 'open') continue
-    const content = await keptMapping(ledger, record)
-    const received = await receiveBegun(arrival, sources, record)
-    if (received === undefined) {
-      throw new WaybillError(
-        'export-changed',
-        `${record.path} is gone, or differs from the file at the start of run ${run.id}`,
-        {
-          remedy: `Put the file with the SHA-256 ${record.sha256} back: only this file can settle the records in flight.`,
-        },
-      )
-    }
-    const mapping = await rejoin(content, record.name, arrival.kept, received.beside)
-    yield {
-      record: { ...record, path: received.file, version: received.version },
-      mapping,
-      limits: received.limits,
-      watch: memory && (await watchOn(ledger, memory, record, received, mapping)),
-    }
+    const { step, received } = await openBegun(arrival, sources, ledger, record)
+    const watch = memory && (await watchOn(ledger, memory, record, received, step.mapping))
+    yield { ...step, watch }
   }
+}
+
+/** Receives an export that a run has begun, with its original mapping. @throws WaybillError `export-changed` if the file is gone */
+export async function openBegun(
+  arrival: Arrival,
+  sources: readonly JobSource[],
+  ledger: Ledger,
+  record: ExportRecord,
+): Promise<{ readonly step: ExportStep; readonly received: ReceivedExport }> {
+  const content = await keptMapping(ledger, record)
+  const received = await receiveBegun(arrival, sources, record)
+  if (received === undefined) {
+    throw new WaybillError(
+      'export-changed',
+      `${record.path} is gone, or differs from the file at the start of run ${record.run_id}`,
+      {
+        remedy: `Put the file with the SHA-256 ${record.sha256} back: only this file can settle the records in flight.`,
+      },
+    )
+  }
+  const mapping = await rejoin(content, record.name, arrival.kept, received.beside)
+  const { file, version, limits } = received
+  return { step: { record: { ...record, path: file, version }, mapping, limits, watch: undefined }, received }
 }
 
 /** Drift watch of a resumed export, judged before it began: findings stop nothing now. Settled rows are read once more. */
 async function watchOn(
-  ledger: Pick<Ledger, 'chunks'>,
+  ledger: Pick<Ledger, 'chunks' | 'parts'>,
   memory: DriftMemory,
   { id, name, sha256, reading, drift }: ExportRecord,
   { file, limits, version }: ReceivedExport,
@@ -218,6 +225,8 @@ async function watchOn(
   const accept = readDrift(drift).some(({ level }) => level === 'accepted')
   const watch = await watchDrift({ ...memory, accept, mayStop: false }, mapping, sha256)
   if (watch === undefined) return undefined
+  // An export in parts is profiled as a whole.
+  if ((await ledger.parts.ofExport(id)).length > 0) return watch
   const { rows } = resumptionOf(await ledger.chunks.ofExport(id)).counts
   try {
     await watch.catchUp(await openExport(file, mapping.read, limits, version), name, rows.read)

@@ -1,12 +1,14 @@
 /** Holds a job: renews the lease while the process lives, and stops everything when the lease is lost. */
 
-import { type Lease, type LeaseRecord, processName, type Waiter } from '../ledger/ledger.ts'
+import { type Lease, type LeaseRecord, type PartOf, processName, type Waiter } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { iso } from '../system/shown-text.ts'
 import type { OtherRun, RunDependencies } from './events.ts'
 
 /** Renewals in the time of a lease. */
 const RENEWALS = 4
+/** Times of a lease for which a worker waits for a part. */
+const PART_WAITS = 1.5
 /** Interval at which a waiting run checks whether the other run is over. */
 export const LOOK_EVERY_MS = 1_000
 
@@ -20,6 +22,10 @@ export interface Turn {
   readonly notWhileItRuns?: ((held: string) => WaybillError) | undefined
   /** True if this run is the unfinished backfill of the job. A holder that gives way is about to resume it, even if not yet taken up. */
   readonly isBackfill?: boolean | undefined
+  /** Part of an export to work on; undefined: the job. */
+  readonly part?: PartOf | undefined
+  /** True to take the job while others work on its parts. */
+  readonly besideParts?: boolean | undefined
 }
 
 /** Awaits without counting the time as work of the run. */
@@ -51,7 +57,7 @@ export async function holdJob(deps: WaitingDependencies, turn: Turn): Promise<He
   )
   const stopping = new AbortController()
   const hearStop = async (): Promise<void> => {
-    const last = await ledger.leases.last(lease.jobId)
+    const last = await ledger.leases.last(lease.jobId, lease.part)
     if (last?.token === lease.token && last.stop_by !== null)
       stopping.abort(new WaybillError('asked-to-stop', `${last.stop_by} has stopped it`))
   }
@@ -76,24 +82,28 @@ export type WaitingDependencies = Pick<
 
 async function awaitLease(deps: WaitingDependencies, turn: Turn): Promise<Lease> {
   const { ledger, now, owner, isDead, interrupt } = deps
-  const { jobId, job, runId, givesWay } = turn
+  const { jobId, job, runId, givesWay, part, besideParts } = turn
+  const since = now()
   let waitsFor: string | undefined
   try {
     for (;;) {
       const first = givesWay ? await ledger.way.waiter(jobId, now(), isDead) : undefined
-      const request = { jobId, runId, givesWay, owner, now: now(), ttlMs: ledger.leases.lastsMs }
+      const ttlMs = ledger.leases.lastsMs
+      const request = { jobId, runId, givesWay, owner, now: now(), ttlMs, part, besideParts }
       const answer = first === undefined ? await ledger.leases.acquire(request, isDead) : undefined
       if (answer?.ok) return answer.lease
       const ahead = answer === undefined ? first : answer.holder
-      if (answer !== undefined) refuseBeside(turn, answer.holder, waitsFor !== undefined)
-      if (ahead !== undefined && waitsFor !== ahead.owner)
+      // The lease of a dead worker on a part is waited for.
+      const isDue = part === undefined || now() - since > PART_WAITS * ttlMs
+      if (answer !== undefined && isDue) refuseBeside(turn, answer.holder, waitsFor !== undefined)
+      if (part === undefined && ahead !== undefined && waitsFor !== ahead.owner)
         deps.events.emit({ type: 'waitingForRun', ...aheadOf(job, ahead) })
       waitsFor = ahead?.owner
-      if (!givesWay) await ledger.way.ask(request)
+      if (!givesWay && part === undefined) await ledger.way.ask(request)
       await deps.sleep(LOOK_EVERY_MS, interrupt)
     }
   } catch (error) {
-    if (waitsFor !== undefined && !givesWay) await ledger.way.withdraw(jobId, owner)
+    if (waitsFor !== undefined && !givesWay && part === undefined) await ledger.way.withdraw(jobId, owner)
     if (interrupt.aborted)
       throw new WaybillError('interrupted', `interrupted while waiting for another run of the job ${job}`, {
         remedy: 'Nothing was changed. Repeat the command.',

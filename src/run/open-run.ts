@@ -6,20 +6,24 @@ import {
   type ExportRecord,
   type Ledger,
   originOf,
+  type PartOf,
+  type PartRecord,
   type RunLedger,
+  type RunOrigin,
 } from '../ledger/ledger.ts'
 import type { CellsHash } from '../load/slots.ts'
-import { endingOf, WaybillError } from '../model/errors.ts'
+import { endingOf, isExportProblem, WaybillError } from '../model/errors.ts'
 import { assertRoom } from '../system/own-files.ts'
 import { rangeOf } from './backfill-range.ts'
-import { createStopWhen, type StopWhen } from './chunks.ts'
+import { createStopWhen, type RowsBefore, type StopWhen } from './chunks.ts'
 import { collectorOf } from './collecting.ts'
 import type { RunEvents } from './events.ts'
 import type { Pausing } from './lease.ts'
 import { heldIn, openLoader } from './loading.ts'
+import { endsRun, faultText, filesOfPart } from './parts.ts'
 import type { RunPlan, World } from './plan.ts'
 import { openAppended } from './receipts.ts'
-import { settledBefore } from './resume.ts'
+import { resumptionOf, settledBefore } from './resume.ts'
 import type { OpeningContext } from './rows.ts'
 import { senderOfRun } from './senders.ts'
 import type { Settling } from './settlement.ts'
@@ -31,6 +35,12 @@ export interface OpenRun {
   readonly runLedger: RunLedger
   readonly events: RunEvents
   readonly worker: Worker
+  /** Aborted when the run is to stop. */
+  readonly signal: AbortSignal
+  /** Part of the export that is read; undefined for the whole. */
+  readonly part: PartOf | undefined
+  /** Removals of files that are of no use once the run has ended. */
+  readonly leftover: (() => Promise<void>)[]
   /** Parts that open the rows of an export. */
   readonly opening: OpeningContext
   /** Parts that settle a chunk. */
@@ -60,8 +70,8 @@ interface ChunkGate {
 }
 
 export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
-  const { ledger, now, events, held, identity, home, gatewayName } = world
-  const { id, job, resumed, limit } = plan
+  const { ledger, now, home } = world
+  const { id, job, resumed } = plan
   await assertRoom(home, world.minFree)
   const begunAt = now()
   const rejectsPath = resumed?.rejects_path ?? join('rejects', id)
@@ -71,32 +81,197 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
     rejectsPath,
     receiptsPath,
   })
-
-  const receiptsLength = resumed?.receipts_length ?? 0
-  const receiptsFile = join(home, receiptsPath)
-  const receipts = openAppended(home, receiptsFile, receiptsLength, runLedger.assertHeld)
-  const stopping = new AbortController()
-  const signal = AbortSignal.any([stopping.signal, world.interrupt, held.lost, held.stopped])
   const origin = plan.origin ?? (resumed && originOf(resumed))
-  const pauses = countPauses(runLedger, now)
-  const startedAt = resumed?.started_at ?? begunAt
-  const { sending, inHand } = senderOfRun(world, job, runLedger, signal)
-  const connected = { runLedger, sending, signal, origin }
-  const { read } = sending
-  const collection = resumed?.collection ?? null
-  const worker =
-    collectorOf(world, job, { runLedger, read, signal, startedAt, before: collection }) ??
-    (await openLoader(world, job, connected, resumed !== undefined, begunAt))
-  const orders = new Map(await ledger.exports.orders(runLedger.lease.jobId))
   // Rows taken up were rejected before: their share of rejects shows nothing about the export.
   const limits = origin === undefined ? job.definition.stopWhen : undefined
-  const isBackfill = (plan.backfill ?? (resumed && rangeOf(resumed))) !== undefined
+  const run = await connectRun(plan, world, {
+    runLedger,
+    begunAt,
+    startedAt: resumed?.started_at ?? begunAt,
+    receipts: { path: join(home, receiptsPath), length: resumed?.receipts_length ?? 0 },
+    rejectsFolder: join(home, rejectsPath),
+    collection: resumed?.collection ?? null,
+    isResumed: resumed !== undefined,
+    isBackfill: (plan.backfill ?? (resumed && rangeOf(resumed))) !== undefined,
+    origin,
+    stopWhen: createStopWhen(limits, await settledBefore(ledger, id)),
+  })
+  return {
+    ...run,
+    async end(error) {
+      const endedAt = now()
+      // The clock may be set back during a run.
+      const workedMs = Math.max(0, endedAt - begunAt - run.pausedMs())
+      const end = { state: endState(error), reason: reasonOf(error) }
+      world.events.emit({ type: 'runEnded', ...end, workedMs })
+      await run.settling.receipts.close()
+      // The process that took over the run records the end.
+      if (isLost(error)) return
+      // The code `interrupted` needs no detail. The message of an unforeseen error may hold anything and stays out of the ledger.
+      const hasMessage = error instanceof WaybillError && error.code !== 'interrupted'
+      const detail = hasMessage ? error.message : null
+      // Behind the receipts of chunks are those of parts, if the share of rejected rows has ended the run.
+      const receiptsLength = end.state === 'failed' ? run.settling.receipts.length : undefined
+      await runLedger.endRun({ ...end, endedAt, detail, receiptsLength })
+      for (const remove of run.leftover) await remove()
+    },
+  }
+}
+
+/** Part of an export to work on, under its own lease. */
+interface PartPlan extends Pick<RunPlan, 'id' | 'job' | 'limit'> {
+  readonly part: PartOf
+}
+
+/**
+ * Opens the work on a part, behind what is settled of it.
+ * @returns undefined if there is nothing to do: the part is settled, or the run has been stopped
+ */
+export async function openPart(plan: PartPlan, world: World): Promise<OpenRun | undefined> {
+  const { ledger, now, home, held } = world
+  const { id, job, part } = plan
+  const { exportRow, number } = part
+  const own = (await ledger.parts.ofExport(exportRow)).find((one) => one.number === number)
+  const exportRecord = await ledger.exports.find(exportRow)
+  const record = await ledger.runs.find(id)
+  if (own?.state !== 'open' || exportRecord?.state !== 'open' || record?.state !== 'running') return undefined
+  await assertRoom(home, world.minFree)
+  const runLedger = ledger.runs.ofPart({ ...held.lease, runId: id }, own.tallies)
+  const { stopWhen: limits } = job.definition
+  const before = await settledBefore(ledger, id, exportRow)
+  const { open } = resumptionOf(await ledger.chunks.ofExport(exportRow), part)
+  let beside = sumOf([])
+  const rejectsFolder = join(home, record.rejects_path)
+  const look = async (signal: AbortSignal, chunk: number, pausing: Pausing): Promise<void> => {
+    beside = await rowsBeside(ledger, part, open.has(chunk))
+    await world.turn?.(signal, chunk, pausing)
+  }
+  const run = await connectRun(
+    plan,
+    { ...world, turn: look },
+    {
+      runLedger,
+      begunAt: now(),
+      startedAt: record.started_at,
+      receipts: {
+        path: filesOfPart({ rejectsFolder }, exportRecord, part).receipts,
+        length: own.receiptsLength,
+      },
+      rejectsFolder,
+      collection: null,
+      isResumed: false,
+      isBackfill: false,
+      origin: undefined,
+      stopWhen: createStopWhen(limits, sumOf([before, own.rows]), () => beside),
+    },
+  )
+  return {
+    ...run,
+    part,
+    async end(error) {
+      await run.settling.receipts.close()
+      const { open } = resumptionOf(await ledger.chunks.ofExport(exportRow), part)
+      const state = partState(error, open.size > 0)
+      if (state !== 'open') await runLedger.endPart(state, error === undefined ? null : faultText(error))
+    },
+  }
+}
+
+const sumOf = (counts: readonly RowsBefore[]): RowsBefore => {
+  const sum = { read: 0, rejected: 0, skipped: 0 }
+  for (const { read, rejected, skipped } of counts) {
+    sum.read += read
+    sum.rejected += rejected
+    sum.skipped += skipped
+  }
+  return sum
+}
+
+/**
+ * Settled rows of the other parts.
+ * @param isInFlight true for a chunk that must be settled in any case
+ * @throws WaybillError `gave-way` if another part has ended the run
+ */
+async function rowsBeside(
+  { parts }: Pick<Ledger, 'parts'>,
+  { exportRow, number }: PartOf,
+  isInFlight: boolean,
+): Promise<RowsBefore> {
+  const others = (await parts.ofExport(exportRow)).filter((one) => one.number !== number)
+  if (!isInFlight && others.some(endsRun))
+    throw new WaybillError('gave-way', 'another part of the export has ended the run')
+  return sumOf(others.map(({ rows }) => rows))
+}
+
+/** State of a part after its work; `open` where the work goes on elsewhere, or with the next run. */
+function partState(error: unknown, isInFlight: boolean): PartRecord['state'] {
+  if (error === undefined) return 'settled'
+  if (isExportProblem(error)) return isInFlight ? 'stopped' : 'failed'
+  const { code } = endingOf(error)
+  if (code === 'threshold-passed') return 'failed'
+  return GOES_ON.has(code) ? 'open' : 'stopped'
+}
+
+const GOES_ON: ReadonlySet<string> = new Set([
+  'interrupted',
+  'asked-to-stop',
+  'gave-way',
+  'lease-lost',
+  'ledger-unusable',
+])
+
+interface Connecting {
+  readonly runLedger: RunLedger
+  /** Start in this process. */
+  readonly begunAt: number
+  readonly startedAt: number
+  readonly receipts: { readonly path: string; readonly length: number }
+  readonly rejectsFolder: string
+  /** JSON: the collected files of a resumed run. */
+  readonly collection: string | null
+  readonly isResumed: boolean
+  readonly isBackfill: boolean
+  readonly origin: RunOrigin | undefined
+  readonly stopWhen: StopWhen
+}
+
+/** Connects the stages, for a run or for a part of an export. */
+async function connectRun(
+  { id, job, limit }: Pick<RunPlan, 'id' | 'job' | 'limit'>,
+  world: World,
+  {
+    runLedger,
+    begunAt,
+    startedAt,
+    rejectsFolder,
+    collection,
+    isResumed,
+    isBackfill,
+    origin,
+    stopWhen,
+    ...opening
+  }: Connecting,
+): Promise<Omit<OpenRun, 'end'> & { readonly pausedMs: () => number }> {
+  const { ledger, now, events, held, identity, home, gatewayName } = world
+  const receipts = openAppended(home, opening.receipts.path, opening.receipts.length, runLedger.assertHeld)
+  const stopping = new AbortController()
+  const signal = AbortSignal.any([stopping.signal, world.interrupt, held.lost, held.stopped])
+  const pauses = countPauses(runLedger, now)
+  const { sending, inHand } = senderOfRun(world, job, runLedger, signal)
+  const { read } = sending
+  const worker =
+    collectorOf(world, job, { runLedger, read, signal, startedAt, before: collection }) ??
+    (await openLoader(world, job, { runLedger, sending, signal, origin }, isResumed, begunAt))
+  const orders = new Map(await ledger.exports.orders(runLedger.lease.jobId))
   return {
     id,
     ledger,
     runLedger,
     events,
     worker,
+    signal,
+    part: undefined,
+    leftover: [],
     opening: { ledger, runLedger, identity, startedAt, origin },
     settling: {
       ledger,
@@ -110,35 +285,24 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
       now,
     },
     gate: {
-      stopWhen: createStopWhen(limits, await settledBefore(ledger, id)),
+      stopWhen,
       turn: async (chunk) => world.turn?.(signal, chunk, pauses.pausing),
       stop: (reason) => stopping.abort(reason),
       inHand,
     },
     limit,
     home,
-    rejectsFolder: join(home, rejectsPath),
+    rejectsFolder,
+    pausedMs: pauses.pausedMs,
     cellsUnder: (digest, columns) => identity.cellsUnder(JSON.stringify([world.version, digest, columns])),
     ordersWith({ id, anchor, day }) {
       if (anchor !== null) orders.set(id, { anchor, day: day ?? 0 })
       return orders
     },
-    async end(error) {
-      const endedAt = now()
-      // The clock may be set back during a run.
-      const workedMs = Math.max(0, endedAt - begunAt - pauses.pausedMs())
-      const end = { state: endState(error), reason: reasonOf(error) }
-      events.emit({ type: 'runEnded', ...end, workedMs })
-      await receipts.close()
-      // The process that took over the run records the end.
-      if (error instanceof WaybillError && error.code === 'lease-lost') return
-      // The code `interrupted` needs no detail. The message of an unforeseen error may hold anything and stays out of the ledger.
-      const hasMessage = error instanceof WaybillError && error.code !== 'interrupted'
-      const detail = hasMessage ? error.message : null
-      await runLedger.endRun({ ...end, endedAt, detail })
-    },
   }
 }
+
+const isLost = (error: unknown): boolean => error instanceof WaybillError && error.code === 'lease-lost'
 
 async function startOrResume(
   { id, job, resumed, limit, origin, backfill, ...plan }: RunPlan,

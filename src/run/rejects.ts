@@ -146,14 +146,16 @@ const isRejectedLine = (row: Row): row is RejectedLine => 'exportName' in row
 /**
  * `<ordinal>-<export>.rejects.csv` in the folder of the run, with the name of the export as far as a file name allows. A rejects file that was read
  * as an export gives the name of the original export.
+ * @param part words about the part of the export, in the file of a part
  */
 export function rejectsPath(
   context: { readonly rejectsFolder: string },
   { ordinal, name, reading }: Pick<ExportRecord, 'ordinal' | 'name' | 'reading'>,
+  part = '',
 ): string {
   const stem = name.replace(/(\.csv|\.ndjson|\.json|\.xls[xm])?(\.gz)?$/i, '')
   const own = reading === 'rejects' ? stem.replace(/^\d+-(.+)\.rejects$/i, '$1') : stem
-  return join(context.rejectsFolder, ownFileName(`${ordinal}-${own}`, '.rejects.csv'))
+  return join(context.rejectsFolder, ownFileName(`${ordinal}-${own}`, `${part}.rejects.csv`))
 }
 
 /** Dialects of a rejects file. A wrong encoding is recognised too, so that the file does not pass for a vendor's export. */

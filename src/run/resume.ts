@@ -2,7 +2,15 @@
  * Work left open by earlier processes, from the ledger. A job may have two unfinished runs, a backfill and an ordinary run. Records in flight of the
  * first, not known to be stored, may also be in exports of the second.
  */
-import type { BatchRecord, ChunkRecord, ExportRecord, Held, Ledger, RunRecord } from '../ledger/ledger.ts'
+import type {
+  BatchRecord,
+  ChunkRecord,
+  ExportRecord,
+  Held,
+  Ledger,
+  PartOf,
+  RunRecord,
+} from '../ledger/ledger.ts'
 import { packHolds, unpackHolds } from '../ledger/packed-records.ts'
 import { addCounts, type Counts, noCounts, readCounts } from '../model/balance.ts'
 import type { Origin } from '../model/row.ts'
@@ -82,12 +90,16 @@ interface Resumption {
 export const rowsOf = (chunks: ReadonlyMap<number, number>): number =>
   [...chunks.values()].reduce((total, rows) => total + rows, 0)
 
-/** Point at which an export resumes, from its chunks in the ledger. Chunks settle in order, so the last settled chunk gives the point. */
-export function resumptionOf(chunks: readonly ChunkRecord[]): Resumption {
+/** Point at which an export, or its part, resumes, from its chunks in the ledger. Chunks settle in order, so the last settled chunk gives the point. */
+export function resumptionOf(
+  chunks: readonly ChunkRecord[],
+  { number, of }: Pick<PartOf, 'number' | 'of'> = { number: 0, of: 1 },
+): Resumption {
   const counts = noCounts()
   let last: ChunkRecord | undefined
   const open = new Map<number, number>()
   for (const chunk of chunks) {
+    if ((chunk.number - 1) % of !== number) continue
     if (chunk.state === 'settled') {
       addCounts(counts, readCounts(chunk.counts))
       last = chunk
@@ -96,20 +108,22 @@ export function resumptionOf(chunks: readonly ChunkRecord[]): Resumption {
   return {
     counts,
     from: last && { row: last.first_row, line: last.first_line, byteOffset: last.byte_offset },
-    number: (last?.number ?? 0) + 1,
+    number: last === undefined ? number + 1 : last.number + of,
     skip: last?.rows ?? 0,
     open,
     rejectsLength: last?.rejects_length ?? 0,
   }
 }
 
-/** Settled rows of a run. */
+/** Settled rows of a run. @param except row of an export that is counted otherwise */
 export async function settledBefore(
   ledger: Pick<Ledger, 'exports' | 'chunks'>,
   runId: string,
+  except?: number,
 ): Promise<RowsBefore> {
   const before = { read: 0, rejected: 0, skipped: 0 }
   for (const record of await ledger.exports.ofRun(runId)) {
+    if (record.id === except) continue
     for (const chunk of await ledger.chunks.ofExport(record.id)) {
       const { rows } = readCounts(chunk.counts)
       before.read += rows.read

@@ -74,6 +74,8 @@ export interface Amending {
   readonly runLedger: RunLedger
   /** Appends to the receipts of the run. The result goes into the ledger, in the transaction of the outcomes. */
   readonly receipt: (receipts: readonly Receipt[]) => Promise<Receipted>
+  /** Opens the receipts of the run. */
+  readonly receiptsFile: () => AppendedFile
   /** Aborted when the operator stops the process, or when the lease is lost. */
   readonly signal: AbortSignal
 }
@@ -103,12 +105,15 @@ export async function amendRun<Result>(
   try {
     const run = await findRun(deps.ledger, id)
     const path = join(deps.home, run.receipts_path)
-    const receipt = async (receipts: readonly Receipt[]): Promise<Receipted> => {
-      if (receipts.length === 0) return {}
+    const receiptsFile = (): AppendedFile => {
       file ??= openAppended(deps.home, path, run.receipts_length, runLedger.assertHeld)
-      return { receiptsLength: await file.append(await receiptsText(receipts)) }
+      return file
     }
-    return await work({ run, runLedger, receipt, signal })
+    const receipt = async (receipts: readonly Receipt[]): Promise<Receipted> =>
+      receipts.length === 0
+        ? {}
+        : { receiptsLength: await receiptsFile().append(await receiptsText(receipts)) }
+    return await work({ run, runLedger, receipt, receiptsFile, signal })
   } finally {
     await file?.close()
     await held.release()

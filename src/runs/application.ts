@@ -31,7 +31,7 @@ export interface GatewayConnection {
 
 /** Built by `src/application.ts` alone. */
 export interface Application
-  extends Pick<RunDependencies, 'now' | 'random' | 'sleep' | 'owner' | 'isDead' | 'interrupt'> {
+  extends Pick<RunDependencies, 'now' | 'random' | 'sleep' | 'owner' | 'isDead' | 'interrupt' | 'sendPart'> {
   /** Version of the program. */
   readonly version: string
   readonly settings: Settings

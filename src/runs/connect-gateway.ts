@@ -312,6 +312,7 @@ export async function openGateways(
     owner,
     isDead,
     interrupt,
+    sendPart: application.sendPart,
     minFree: settings.minFree,
     newRunId: () => newRunId(application),
   }

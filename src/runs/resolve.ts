@@ -2,6 +2,7 @@
  * Decisions of a person on the records in doubt of a run: accept as delivered, or send again. Also acknowledges left-behind records as final, so that
  * the run needs nobody any more.
  */
+import { join } from 'node:path'
 import type { Job } from '../definitions/definition-files.ts'
 import { createSpool } from '../extract/sources/receive-file.ts'
 import type { Acknowledgement, Ledger, LeftRecord, Resolution, Ruled } from '../ledger/ledger.ts'
@@ -14,6 +15,7 @@ import { kindOf } from '../run/backfill-range.ts'
 import { Collection, forgetCollection } from '../run/collection-files.ts'
 import type { RunDependencies } from '../run/events.ts'
 import { leftByGivingUp } from '../run/give-up.ts'
+import { joinFiles } from '../run/parts.ts'
 import { receiptsOfSent } from '../run/receipts.ts'
 import { isGivenUp, settlementOf, stillHeld, unansweredOf } from '../run/resume.ts'
 import { releaseDoubts } from '../run/settle-doubts.ts'
@@ -197,7 +199,7 @@ async function* pagesInDoubt(
  *   has ended
  */
 export async function giveUp(deps: AmendingDependencies, run: RunOfJob, person: Person): Promise<void> {
-  const end = async ({ run: { state }, runLedger, receipt }: Amending): Promise<void> => {
+  const end = async ({ run: { state }, runLedger, receiptsFile, receipt }: Amending): Promise<void> => {
     if (state !== 'running' && state !== 'interrupted')
       throw new WaybillError(
         'nothing-left',
@@ -205,7 +207,18 @@ export async function giveUp(deps: AmendingDependencies, run: RunOfJob, person: 
       )
     advanceRun(state, 'give-up')
     const { receipts, left } = await leftByGivingUp(deps.ledger, run)
-    const receipted = await receipt(receipts)
+    const removals: (() => Promise<void>)[] = []
+    const joining = {
+      ledger: deps.ledger,
+      assertHeld: runLedger.assertHeld,
+      home: deps.home,
+      rejectsFolder: join(deps.home, run.rejects_path),
+    }
+    for (const record of await deps.ledger.exports.ofRun(run.id))
+      if ((await deps.ledger.parts.ofExport(record.id)).length > 0)
+        removals.push(await joinFiles(joining, record, receiptsFile()))
+    const joined = removals.length === 0 ? {} : { receiptsLength: receiptsFile().length }
+    const receipted = { ...joined, ...(await receipt(receipts)) }
     // Nobody will resume from the fetched and unpacked files.
     await createSpool(spoolFolder(deps.home, run.job_id, kindOf(run))).clear()
     if (run.collection !== null) forgetCollection(Collection.parse(JSON.parse(run.collection)), run.id)
@@ -219,6 +232,7 @@ export async function giveUp(deps: AmendingDependencies, run: RunOfJob, person: 
       left,
       ...receipted,
     })
+    for (const remove of removals) await remove()
   }
   await amendRun(deps, run, end, (held) => {
     const remedy = `A run that is under way is not given up. Stop it first: waybill stop ${run.id}. Then type: waybill resolve ${run.id} --give-up`

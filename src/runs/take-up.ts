@@ -218,7 +218,7 @@ export interface Holding {
 /**
  * Waits for the lease, if either run is a backfill; settles the open chunks of the job's other unfinished run; works.
  * @param givesWay true for a backfill
- * @throws WaybillError `job-held`; `interrupted` while waiting
+ * @throws WaybillError `job-held`; `interrupted` while waiting; `usage-wrong` for parts with a ledger in a file
  */
 export async function whileHeld(
   deps: RunDependencies,
@@ -227,9 +227,13 @@ export async function whileHeld(
   work: (holding: Holding) => Promise<JobEnd>,
 ): Promise<JobEnd> {
   const name = job.definition.job
+  if (job.definition.parts > 1 && deps.ledger.paces === undefined)
+    throw new WaybillError('usage-wrong', `the job ${name} has parts, which need a ledger in PostgreSQL`, {
+      remedy: 'Take `parts` out of the job, or set WAYBILL_LEDGER: docs/scale.md, "One export in parts".',
+    })
   const jobId = await deps.ledger.jobs.id(name, deps.gatewayName)
   const runId = deps.newRunId()
-  const held = await holdJob(deps, { jobId, job: name, runId, givesWay })
+  const held = await holdJob(deps, { jobId, job: name, runId, givesWay, besideParts: !givesWay })
   try {
     const [own, other] = givesWay ? (['backfill', 'ordinary'] as const) : (['ordinary', 'backfill'] as const)
     const stopped = await settleOpenChunks(deps, job, held, other)

@@ -3,7 +3,7 @@
  */
 import { readJob } from '../definitions/definition-files.ts'
 import { gatewayNameOf } from '../definitions/jobs.ts'
-import { type Ledger, processName } from '../ledger/ledger.ts'
+import { type Ledger, type PartOf, processName } from '../ledger/ledger.ts'
 import {
   type Lane,
   laneOf,
@@ -22,6 +22,7 @@ import { type Application, knownIdentity, withKnownLedger } from './application.
 import { assertShared, refusalOf } from './ask-workers.ts'
 import type { BeginWatch } from './begin.ts'
 import { beginFireOfTicket } from './fire-run.ts'
+import { readPart } from './part-of-run.ts'
 import { Findings } from './reconcile.ts'
 import { assertSharedHome } from './shared-home.ts'
 
@@ -36,7 +37,7 @@ const LOOKED_AT = 50
 
 /**
  * Carries out tickets until interrupted. An interrupted run is handed back: another worker continues the run at once.
- * @param concurrency runs at once; one backfill beside them
+ * @param concurrency runs at once; one backfill and one part of an export beside them
  * @param watch makes the watch of each run
  * @throws WaybillError `usage-wrong` without a ledger in PostgreSQL, `ledger-unusable`; `ledger-newer` once the ledger has been upgraded, and the
  *   runs under way have ended
@@ -52,8 +53,16 @@ export async function keepWorking(
   await knownIdentity(application)
   const hasHome = await withKnownLedger(application, (ledger) => assertSharedHome(application, ledger))
   // A worker sends no tickets.
-  const worker = { ...application, settings: { ...application.settings, runBy: 'this-process' } } as const
   const tickets = await application.openTickets({ supervises: true })
+  const worker = {
+    ...application,
+    settings: { ...application.settings, runBy: 'this-process' },
+    async sendPart(job: string, run: string, { exportRow, number }: PartOf) {
+      const request = { what: 'part', job, run, exportRow, number } as const
+      // A part whose ticket is open gets no other.
+      await tickets.send(`part ${exportRow}:${number}`, request)
+    },
+  } as const
   const pause = () => sleep(ASK_EVERY_MS, interrupt).catch(() => {})
   let isAway = false
   let isOld = false
@@ -80,7 +89,8 @@ export async function keepWorking(
   }
   logger.info('the worker has started')
   try {
-    await Promise.all([...Array.from({ length: concurrency }, () => serve('run')), serve('backfill')])
+    const runs = Array.from({ length: concurrency }, () => serve('run'))
+    await Promise.all([...runs, serve('backfill'), serve('part')])
   } finally {
     await tickets.close()
   }
@@ -133,6 +143,7 @@ async function runTicket(application: Application, ticket: Ticket, watch: BeginW
   const { request } = ticket
   try {
     if (request === undefined) throw sealedByAnotherKey()
+    if (request.what === 'part') return await readPart(application, watch, request)
     const before = ticket.attempt === 0 ? 'nothing' : await begunBefore(application, ticket, request)
     if (typeof before === 'object') return endOfTicket(before)
     if (request.what === 'run' && request.fire !== undefined)
@@ -159,7 +170,7 @@ const sealedByAnotherKey = (): WaybillError =>
 function beginRequested(
   application: Application,
   watch: BeginWatch,
-  request: Exclude<RunRequest, { readonly what: 'reconcile' }>,
+  request: Exclude<RunRequest, { readonly what: 'reconcile' | 'part' }>,
   continues: boolean,
 ): Promise<JobEnd> {
   switch (request.what) {

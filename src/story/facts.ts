@@ -226,6 +226,9 @@ async function exportsOf(
     records.flatMap(({ name, reason }) => (reason === null ? [] : [name])),
   )
   const aside = records.some(({ reason }) => reason !== null) ? await ledger.putAside.list() : []
+  const inParts = new Set<number>()
+  for (const { id, state } of records)
+    if (state === 'open' && (await ledger.parts.ofExport(id)).length > 0) inParts.add(id)
   const live = new Map(worked.map(({ ordinal, counts }) => [ordinal, counts]))
   return records.map((record) => {
     const { id, name, sha256, state, reading, mapping, totals, reason: error, detail, remedy } = record
@@ -239,9 +242,11 @@ async function exportsOf(
     // Totals count records formerly in doubt under their final outcome.
     if (totals === null) moveCounts(counts, movesOf.get(id) ?? [])
     const profile = profiles.get(id)
+    // Parts have files of their own until the export has ended.
     const hasRejects =
-      own.some(({ rejects_length }) => (rejects_length ?? 0) > 0) ||
-      (readHeldBack(record.held_back)?.sample ?? 0) > 0
+      !inParts.has(id) &&
+      (own.some(({ rejects_length }) => (rejects_length ?? 0) > 0) ||
+        (readHeldBack(record.held_back)?.sample ?? 0) > 0)
     return {
       name,
       sha256,

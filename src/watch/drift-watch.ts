@@ -230,6 +230,7 @@ function createWatch(
       return rows
     },
     async catchUp(opened, exportName, rows) {
+      if (complete) return
       profiler = await profilerOf(opened, rows, exportName)
     },
     assertAllowed: (exportName, path) => comparison.assertAllowed(exportName, path),

@@ -25,6 +25,7 @@ describe('a job', () => {
         readLag: 5_000,
         patience: 1_800_000,
       },
+      parts: 1,
       reads: { notFound: 'unknown' },
       drift: {
         columns: 'warn',

@@ -1,9 +1,8 @@
 /** However a run is cut into chunks, answered and stopped: it ends as the same run in one piece that nothing befalls. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { z } from 'zod'
 import { type DrawnExport, drawnExport } from './drawn-exports.ts'
-import { type Ending, endingOf } from './ending.ts'
+import { endingOf, endOfFirst } from './ending.ts'
 import { LAWS, openWorld, type Way, type World } from './world.ts'
 
 const EXPORT = 'day.csv'
@@ -83,18 +82,3 @@ test('stopped anywhere and resumed as one that was not stopped', LAWS.timed, asy
     LAWS.check(3),
   )
 })
-
-/** After a process that goes on with it, or begins it, and reads the export once more. */
-async function endOfFirst(world: World, chunkRows: number): Promise<Ending> {
-  await world.waybill(['run', 'drawn'], { chunkRows })
-  return endingOf(world, await firstRunOf(world))
-}
-
-/** A run that was stopped before it had begun its export is finished without it: the next one reads it. */
-async function firstRunOf(world: World): Promise<string> {
-  const { out } = await world.waybill(['runs', '--json'])
-  const { runs } = z
-    .object({ runs: z.array(z.object({ run: z.string(), exports: z.array(z.unknown()) })) })
-    .parse(JSON.parse(out))
-  return runs.findLast(({ exports }) => exports.length > 0)?.run ?? ''
-}

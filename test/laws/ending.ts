@@ -135,3 +135,18 @@ async function careTeamsOf(url: string, person: string): Promise<string[]> {
   const { data } = CareTeams.parse(await answered.json())
   return data.map(({ npi, name, pcp }) => `${person} ${npi} ${name}${pcp ? ' primary' : ''}`)
 }
+
+/** After a process that goes on with it, or begins it, and reads the export once more. */
+export async function endOfFirst(world: World, chunkRows: number): Promise<Ending> {
+  await world.waybill(['run', 'drawn'], { chunkRows })
+  return endingOf(world, await firstRunOf(world))
+}
+
+/** A run that was stopped before it had begun its export is finished without it: the next one reads it. */
+async function firstRunOf(world: World): Promise<string> {
+  const { out } = await world.waybill(['runs', '--json'])
+  const { runs } = z
+    .object({ runs: z.array(z.object({ run: z.string(), exports: z.array(z.unknown()) })) })
+    .parse(JSON.parse(out))
+  return runs.findLast(({ exports }) => exports.length > 0)?.run ?? ''
+}

@@ -79,8 +79,8 @@ submit: { concurrency: 4, batch: { records: 12 }, readLag: 100ms, patience: 5m }
 /** The same everywhere, so that the same export has the same ids. */
 const KEY = 'a key of the drawn exports, the same in every home'
 
-/** @param settings further lines of the job */
-export async function openWorld(settings = ''): Promise<World> {
+/** @param settings further lines of the job @param more settings of the environment */
+export async function openWorld(settings = '', more: Readonly<Record<string, string>> = {}): Promise<World> {
   const store = await startReferenceStore()
   const folder = await temporaryFolder()
   const at = (...path: string[]): string => join(folder, ...path)
@@ -97,6 +97,7 @@ export async function openWorld(settings = ''): Promise<World> {
     WAYBILL_MAPPINGS: at('mappings'),
     WAYBILL_KEY: KEY,
     WAYBILL_METRICS_FILE: at('metrics.prom'),
+    ...more,
   }
   const fates = new Map<string, Fate>()
   const strangers = new Set<string>()
@@ -245,8 +246,9 @@ function boundTo<Whole extends object>(
   const bound = Object.entries(whole).map(([name, part]) => {
     if (isParts(part)) return [name, boundTo(part, call)]
     if (typeof part !== 'function') return [name, part]
-    // The one that gives its value at once.
-    if (name === 'amend') return [name, (...given: unknown[]) => boundTo(part(...given), call)]
+    // These give their value at once.
+    if (name === 'amend' || name === 'ofPart')
+      return [name, (...given: unknown[]) => boundTo(part(...given), call)]
     const perform = async (...given: unknown[]): Promise<unknown> => {
       const result = await call(() => part(...given))
       return isParts(result) ? boundTo(result, call) : result

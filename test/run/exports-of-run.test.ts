@@ -59,7 +59,7 @@ async function scene(files: Readonly<Record<string, string | Buffer>>) {
     const resume = async () => {
       if (exports.from !== 'unfinished') expect.fail('the run is new')
       const steps = []
-      const all = resumeExports(run, openArrival(), job.sources, ledger, exports.run, memory)
+      const all = resumeExports(openArrival(), job.sources, ledger, exports.run, memory)
       for await (const step of all) steps.push(step)
       return steps
     }

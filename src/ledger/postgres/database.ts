@@ -17,7 +17,7 @@ import type { Migration } from 'kysely/migration'
 import pLimit from 'p-limit'
 import pg from 'pg'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
-import { ABANDONED_CLAIM, SHAPE, SHOWN_PEOPLE } from '../sqlite/database.ts'
+import { ABANDONED_CLAIM, PARTS, SHAPE, SHOWN_PEOPLE } from '../sqlite/database.ts'
 import type { Dialect } from '../sqlite/dialect.ts'
 import type { LedgerDatabase, Parameter, Statements, Writer } from '../sqlite/exclusive.ts'
 import type { LedgerTables } from '../tables.ts'
@@ -293,6 +293,11 @@ export const POSTGRES_MIGRATIONS: Readonly<Record<string, Migration>> = {
   '2026-12-workers-share': {
     async up(db: Kysely<unknown>) {
       await sql`create table shared_home (mark text not null)`.execute(db)
+    },
+  },
+  '2026-12-works-in-parts': {
+    async up(db: Kysely<unknown>) {
+      for (const statement of PARTS) await sql.raw(translated(statement)).execute(db)
     },
   },
   '2026-12-written-off-claims': {

@@ -18,8 +18,8 @@ import {
 import { shownAddress } from './address.ts'
 import { ledgerError, type PostgresAddress, poolOf } from './database.ts'
 
-const VERSION = 3
-const LANES: readonly Lane[] = ['run', 'backfill']
+const VERSION = 4
+const LANES: readonly Lane[] = ['run', 'backfill', 'part']
 
 /** A lost heartbeat counts as a try. */
 const MOST_TRIES = 10_000

@@ -261,6 +261,11 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
       for (const statement of SHOWN_PEOPLE) await sql.raw(statement).execute(db)
     },
   },
+  '2026-12-works-in-parts': {
+    async up(db: Kysely<unknown>) {
+      for (const statement of PARTS) await sql.raw(statement).execute(db)
+    },
+  },
   '2026-12-written-off-claims': {
     async up(db: Kysely<unknown>) {
       await sql.raw(ABANDONED_CLAIM).execute(db)
@@ -275,6 +280,19 @@ export const ABANDONED_CLAIM = `create table abandoned_claim (gateway text not n
 export const SHOWN_PEOPLE = [
   'alter table exception add column person blob',
   'create index exception_of_person on exception (person) where person is not null',
+]
+
+/** Parts of exports, with leases beside those of their jobs. SQLite changes no primary key. A file has no parts. */
+export const PARTS = [
+  'alter table lease rename to lease_of_job',
+  `create table lease (job_id integer not null, run_id text not null, owner text not null, token integer not null,
+    acquired_at integer not null, expires_at integer not null, gives_way integer not null default 0, outage text,
+    stop_by text, part integer not null default 0, primary key (job_id, part))`,
+  'insert into lease select *, 0 from lease_of_job',
+  'drop table lease_of_job',
+  `create table part (export_row integer not null, number integer not null, state text not null, fault text,
+    tallies text not null, receipts_length integer not null default 0, rows_read integer not null default 0,
+    rows_rejected integer not null default 0, rows_skipped integer not null default 0, primary key (export_row, number))`,
 ]
 
 export const SHAPE = [

@@ -1,6 +1,7 @@
-/** Jobs, and the exports that their runs have read: profiles, chunks, batches, exceptions. */
+/** Jobs, and the exports that their runs have read: profiles, chunks, parts, batches, exceptions. */
 import type { Kysely } from 'kysely'
 import type { Chunks, Exports, Jobs, Ledger, ProfileKey, Profiles } from '../ledger.ts'
+import { readTallies } from '../run-writes.ts'
 import type { ExportRecord, LedgerTables } from '../tables.ts'
 import { arrivalOf, ordersOf } from './arrival.ts'
 import type { Exclusive } from './exclusive.ts'
@@ -9,11 +10,12 @@ import { isPerhapsSent } from './left-behind.ts'
 export const readingsOf = (
   turns: Exclusive,
   place: string | undefined,
-): Pick<Ledger, 'jobs' | 'exports' | 'profiles' | 'chunks'> => ({
+): Pick<Ledger, 'jobs' | 'exports' | 'profiles' | 'chunks' | 'parts'> => ({
   jobs: jobsOf(turns),
   exports: exportsOf(turns),
   profiles: profilesOf(turns),
   chunks: chunksOf(turns, place),
+  parts: partsOf(turns),
 })
 
 const jobsOf = ({ db, write }: Exclusive): Jobs => ({
@@ -161,6 +163,22 @@ const chunksOf = ({ db }: Exclusive, place: string | undefined): Chunks => ({
       .where('chunk', '=', chunk)
       .orderBy('id')
       .execute(),
+})
+
+const partsOf = ({ db }: Exclusive): Ledger['parts'] => ({
+  async ofExport(exportRow) {
+    const rows = db.selectFrom('part').selectAll().where('export_row', '=', exportRow).orderBy('number')
+    return (await rows.execute()).map(
+      ({ number, state, fault, tallies, receipts_length, rows_read, rows_rejected, rows_skipped }) => ({
+        number,
+        state,
+        fault,
+        tallies: readTallies(tallies),
+        receiptsLength: receipts_length,
+        rows: { read: rows_read, rejected: rows_rejected, skipped: rows_skipped },
+      }),
+    )
+  },
 })
 
 /** Exports of this name and content that the job has read to the end. */

@@ -9,6 +9,7 @@ import {
   ABANDONED_CLAIM,
   MIGRATIONS,
   openWithRoom,
+  PARTS,
   SHAPE,
   SHOWN_PEOPLE,
   type SyncStatements,
@@ -234,7 +235,7 @@ const shapeOf = (ask: Ask): ReadonlyMap<string, unknown> =>
 
 function shapeDifferences(ask: Ask): string[] {
   const fresh = new DatabaseSync(':memory:')
-  for (const statement of [...SHAPE, ...SHOWN_PEOPLE, ABANDONED_CLAIM]) fresh.exec(statement)
+  for (const statement of [...SHAPE, ...SHOWN_PEOPLE, ...PARTS, ABANDONED_CLAIM]) fresh.exec(statement)
   const wanted = shapeOf((sql) => fresh.prepare(sql).all())
   fresh.close()
   const found = shapeOf(ask)

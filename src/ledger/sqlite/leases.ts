@@ -4,7 +4,7 @@
  */
 import { type Kysely, sql } from 'kysely'
 import { WaybillError } from '../../model/errors.ts'
-import type { Claimed, ClaimRequest, Lease, Leases, Ledger, RightOfWay } from '../ledger.ts'
+import type { Claimed, ClaimRequest, Lease, Leases, Ledger, PartOf, RightOfWay } from '../ledger.ts'
 import { type LeaseRecord, type LedgerTables, processName } from '../tables.ts'
 import { jobName, noteAudit } from './audit.ts'
 import { type Dialect, leaseTime } from './dialect.ts'
@@ -17,14 +17,18 @@ export const leasesOf = (turns: Exclusive): Pick<Ledger, 'leases' | 'way'> => ({
 
 const leases = ({ db, dialect, write }: Exclusive): Leases => ({
   lastsMs: dialect.leaseMs,
-  acquire: ({ jobId, runId, owner, now: asked, ttlMs, givesWay = false }, isDead) =>
+  acquire: ({ jobId, runId, owner, now: asked, ttlMs, givesWay = false, part, besideParts }, isDead) =>
     write(async (writer, statements) => {
       const now = await leaseTime(writer, dialect, asked)
       // A renewal under way is waited for.
       await statements.all(`select token from lease where job_id = ?${dialect.forUpdate}`, jobId)
-      const last = await lastLease(writer, jobId)
-      if (last && isHeld(last, now, isDead)) return { ok: false, holder: last }
-      const token = (last?.token ?? 0) + 1
+      const known = await leasesOfJob(writer, jobId)
+      const place = placeOf(part)
+      const inTheWay = (one: LeaseRecord): boolean =>
+        one.part === place || (place === 0 && besideParts !== true)
+      const holder = known.find((one) => inTheWay(one) && isHeld(one, now, isDead))
+      if (holder !== undefined) return { ok: false, holder }
+      const token = Math.max(0, ...known.map((one) => one.token)) + 1
       const lease = {
         run_id: runId,
         owner,
@@ -37,16 +41,20 @@ const leases = ({ db, dialect, write }: Exclusive): Leases => ({
       }
       await writer
         .insertInto('lease')
-        .values({ job_id: jobId, ...lease })
-        .onConflict((conflict) => conflict.column('job_id').doUpdateSet(lease))
+        .values({ job_id: jobId, part: place, ...lease })
+        .onConflict((conflict) => conflict.columns(['job_id', 'part']).doUpdateSet(lease))
         .execute()
+      if (part !== undefined) return { ok: true, lease: { jobId, runId, token, part } }
       await writer
         .deleteFrom('waiting')
         .where('job_id', '=', jobId)
         // A process killed while waiting withdraws nothing.
         .where(({ or, eb }) => or([eb('owner', '=', owner), eb('expires_at', '<=', now)]))
         .execute()
-      if (last !== undefined) await abandonClaims(statements, last, now)
+      const last = known.find((one) => one.part === 0)
+      // Claims are of the whole job: who works on a part has them still.
+      const isWorkedOn = known.some((one) => one.part > 0 && isHeld(one, now, isDead))
+      if (last !== undefined && !isWorkedOn) await abandonClaims(statements, last, now)
       // The new owner begins to count anew: the time in between was no work.
       await writer
         .updateTable('run')
@@ -65,7 +73,11 @@ const leases = ({ db, dialect, write }: Exclusive): Leases => ({
     const last = await lastLease(db, jobId)
     return last && isHeld(last, await leaseTime(db, dialect, now), isDead) ? last : undefined
   },
-  last: (jobId) => lastLease(db, jobId),
+  last: (jobId, part) => lastLease(db, jobId, part),
+  async hasParts(jobId, now, isDead) {
+    const at = await leaseTime(db, dialect, now)
+    return (await leasesOfJob(db, jobId)).some((one) => one.part > 0 && isHeld(one, at, isDead))
+  },
   askToStop: (runId, acting) =>
     write(async (writer) => {
       const held = writer
@@ -82,19 +94,36 @@ const leases = ({ db, dialect, write }: Exclusive): Leases => ({
     }),
 })
 
-const lastLease = (database: Kysely<LedgerTables>, jobId: number): Promise<LeaseRecord | undefined> =>
-  database.selectFrom('lease').selectAll().where('job_id', '=', jobId).executeTakeFirst()
+/** Number of a lease within its job. */
+const placeOf = (part: PartOf | undefined): number => (part === undefined ? 0 : part.number + 1)
+
+const leasesOfJob = (database: Kysely<LedgerTables>, jobId: number): Promise<LeaseRecord[]> =>
+  database.selectFrom('lease').selectAll().where('job_id', '=', jobId).orderBy('part').execute()
+
+async function lastLease(
+  database: Kysely<LedgerTables>,
+  jobId: number,
+  part?: PartOf,
+): Promise<LeaseRecord | undefined> {
+  const all = await leasesOfJob(database, jobId)
+  const own = all.find((one) => one.part === placeOf(part))
+  if (own === undefined || part !== undefined) return own
+  // Whoever asks about the job hears of an outage that a part has met.
+  const met = all.find((one) => one.outage !== null && one.run_id === own.run_id && one.expires_at > 0)
+  return { ...own, outage: met?.outage ?? null }
+}
 
 const isHeld = (lease: LeaseRecord, now: number, isDead: (owner: string) => boolean): boolean =>
   lease.expires_at > now && !isDead(lease.owner)
 
 /** @throws WaybillError `lease-lost` if a different process holds the job now */
-export function assertHeld(statements: Statements, { jobId, token, runId }: Lease): MaybePromise<void> {
+export function assertHeld(statements: Statements, { jobId, token, runId, part }: Lease): MaybePromise<void> {
   return statements.assert(
     `select '1' from lease where job_id = ? and token = ?${statements.dialect.forShare}`,
     [jobId, token],
     async (looking) => {
-      const [holder] = await looking.all('select owner from lease where job_id = ?', jobId)
+      const lost = [jobId, placeOf(part)]
+      const [holder] = await looking.all('select owner from lease where job_id = ? and part = ?', ...lost)
       const by = holder === undefined ? 'another process' : processName(String(holder['owner']))
       throw new WaybillError('lease-lost', `run ${runId} was taken over by ${by}`)
     },
@@ -138,25 +167,31 @@ export async function claimAccounts(
 /** Ends claims of jobs with any of these accounts whose lease has expired, or whose process is dead. */
 async function endClaims(
   statements: Statements,
-  { jobId }: Lease,
+  { jobId, token }: Lease,
   { gateway, accounts, now }: ClaimRequest,
   isDead: (owner: string) => boolean,
 ): Promise<void> {
   const others = await statements.all(
-    `select distinct lease.job_id, lease.token, lease.run_id, lease.owner, lease.expires_at, own.owner as own
-      from claim join lease own on own.job_id = ? join lease on lease.job_id = claim.job_id
-      where gateway = ? and account in (${statements.dialect.hashes}) and claim.job_id != own.job_id`,
-    ...[jobId, gateway, JSON.stringify(accounts)],
+    `select lease.job_id, lease.part, lease.token, lease.run_id, lease.owner, lease.expires_at, own.owner as own
+      from lease join lease own on own.job_id = ? and own.token = ?
+      where lease.job_id != own.job_id and lease.job_id in (select job_id from claim where gateway = ?
+        and account in (${statements.dialect.hashes})) order by lease.job_id, lease.part`,
+    ...[jobId, token, gateway, JSON.stringify(accounts)],
   )
-  for (const { job_id, token, run_id, owner, expires_at, own } of others) {
-    if (Number(expires_at) > now && !isDead(String(owner))) continue
-    const job = Number(job_id)
+  const isHeldBy = ({ owner, expires_at }: (typeof others)[number]): boolean =>
+    Number(expires_at) > now && !isDead(String(owner))
+  for (const leases of Map.groupBy(others, ({ job_id }) => Number(job_id)).values()) {
+    // A job lasts while somebody works on one of its parts.
+    const [first] = leases
+    if (first === undefined || leases.some(isHeldBy)) continue
+    const job = Number(first['job_id'])
     // First: of two jobs that end the same claims, the second waits, and finds none.
-    await statements.run(
-      'update lease set token = token + 1, owner = ?, expires_at = 0 where job_id = ? and token = ?',
-      ...[String(own), job, Number(token)],
-    )
-    await abandonClaims(statements, { job_id: job, run_id: String(run_id) }, now)
+    for (const { part, own } of leases)
+      await statements.run(
+        `update lease set token = ${NEXT_TOKEN}, owner = ?, expires_at = 0 where job_id = ? and part = ?`,
+        ...[String(own), job, Number(part)],
+      )
+    await abandonClaims(statements, { job_id: job, run_id: String(first['run_id']) }, now)
   }
 }
 
@@ -183,6 +218,17 @@ export async function endOwnClaims(statements: Statements, { jobId }: Lease): Pr
       and run_id not in (select id from run where job_id = ? and state in ('running', 'interrupted'))`,
     ...[jobId, jobId],
   )
+}
+
+const NEXT_TOKEN = '(select max(token) + 1 from lease other where other.job_id = lease.job_id)'
+
+/** Refuses all further writes of those who work on parts of the job. */
+export async function endParts(statements: Statements, { jobId }: Lease): Promise<void> {
+  for (const { part } of await statements.all('select part from lease where job_id = ? and part > 0', jobId))
+    await statements.run(
+      `update lease set token = ${NEXT_TOKEN}, expires_at = 0 where job_id = ? and part = ?`,
+      ...[jobId, Number(part)],
+    )
 }
 
 export async function letGo(
@@ -212,9 +258,10 @@ export async function renewLease(
     .updateTable('lease')
     .set({ expires_at: (await leaseTime(transaction, dialect, now)) + ttlMs })
     .where('job_id', '=', lease.jobId)
+    .where('token', '=', lease.token)
     .returning('run_id')
     .executeTakeFirstOrThrow()
-  await countWork(transaction, runId, now, 'goes-on')
+  if (lease.part === undefined) await countWork(transaction, runId, now, 'goes-on')
 }
 
 /** A lease is renewed several times a minute: after a longer gap the process was stopped, or the machine slept. */

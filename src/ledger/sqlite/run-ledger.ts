@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { readCounts } from '../../model/balance.ts'
 import type {
   BatchIntent,
   BatchRecord,
@@ -11,7 +12,7 @@ import type {
   RunLedger,
 } from '../ledger.ts'
 import { packHolds } from '../packed-records.ts'
-import { addTallies, noTallies, type Tallies } from '../run-writes.ts'
+import { addTallies, noTallies, readTallies, type Tallies } from '../run-writes.ts'
 import type { AccountIdCipher } from '../sealed-ids.ts'
 import { advanceBatch, advanceChunk, type BatchEvent, type BatchState, batchStatesBefore } from '../states.ts'
 import type { ExportRecord } from '../tables.ts'
@@ -27,7 +28,16 @@ import {
 import { anchorOf } from './arrival.ts'
 import type { DeliveredStore, Upkeep } from './delivered-store.ts'
 import { createExclusive, type LedgerDatabase, type Statements, type Writer } from './exclusive.ts'
-import { assertHeld, beginWork, claimAccounts, countWork, endOwnClaims, letGo, renewLease } from './leases.ts'
+import {
+  assertHeld,
+  beginWork,
+  claimAccounts,
+  countWork,
+  endOwnClaims,
+  endParts,
+  letGo,
+  renewLease,
+} from './leases.ts'
 import { hold, isPerhapsSent, noteResolution, releaseFormer, rule } from './left-behind.ts'
 import { forgetAccount } from './pruning.ts'
 import { noteKnown } from './reasons.ts'
@@ -67,7 +77,13 @@ function openWriting(database: RunDatabase, lease: Lease, tallies?: Tallies) {
   const keepCounts = async (statements: Statements): Promise<void> => {
     const text = JSON.stringify(counted)
     if (tallies === undefined || text === written) return
-    await statements.run('update run set tallies = ? where id = ?', text, lease.runId)
+    if (lease.part === undefined)
+      await statements.run('update run set tallies = ? where id = ?', text, lease.runId)
+    else
+      await statements.run(
+        'update part set tallies = ? where export_row = ? and number = ?',
+        ...[text, lease.part.exportRow, lease.part.number],
+      )
     written = text
   }
   const exclusive = createExclusive(database, async (statements) => {
@@ -114,7 +130,8 @@ const workOf = ({
   assertHeld: () => writeHot(() => undefined, 'for-nothing'),
   noteOutage: (outage) =>
     writeShared(async (writer) => {
-      await writer.updateTable('lease').set({ outage }).where('job_id', '=', lease.jobId).execute()
+      const own = writer.updateTable('lease').where('job_id', '=', lease.jobId)
+      await own.where('token', '=', lease.token).set({ outage }).execute()
     }),
   pauseWork: (at) => writeShared((writer) => countWork(writer, lease.runId, at, 'pauses')),
   goOnWorking: (at) => writeShared((writer) => beginWork(writer, lease.runId, at)),
@@ -131,6 +148,10 @@ const workOf = ({
         })
         .where('id', '=', lease.runId)
         .execute()
+      if (end.state !== 'interrupted') {
+        await endParts(statements, lease)
+        await absorbParts(writer, lease.runId)
+      }
       await noteResolution(writer, end.resolution)
       if (end.left !== undefined) {
         await delivered.save(lease.jobId, end.left.delivered, statements)
@@ -144,11 +165,15 @@ const workOf = ({
 
 function exportsOf({
   lease,
+  counted,
   writeShared,
 }: Writing): Pick<
   RunLedger,
   | 'addExport'
   | 'endExport'
+  | 'openParts'
+  | 'endPart'
+  | 'joinParts'
   | 'noteArchived'
   | 'noteUnarchived'
   | 'noteDrift'
@@ -168,6 +193,25 @@ function exportsOf({
   return {
     addExport: (start) => writeShared((writer) => addExport(writer, lease, start)),
     endExport: (exportRow, state, fault) => noteOfExport(exportRow, { state, ...fault }),
+    openParts: (exportRow, count) => writeShared((writer) => openParts(writer, exportRow, count)),
+    endPart: (state, fault) =>
+      writeShared(async (writer) => {
+        const { exportRow = 0, number = 0 } = lease.part ?? {}
+        const own = writer.updateTable('part').where('export_row', '=', exportRow)
+        await own.where('number', '=', number).set({ state, fault }).execute()
+      }),
+    async joinParts(exportRow, receiptsLength, state, fault) {
+      const absorbed = await writeShared(async (writer, statements) => {
+        await noteReceipts(statements, lease, { receiptsLength })
+        await writer
+          .updateTable('export')
+          .set({ state, ...fault })
+          .where('id', '=', exportRow)
+          .execute()
+        return absorbParts(writer, lease.runId)
+      })
+      addTallies(counted, absorbed)
+    },
     noteArchived: ({ path, sha256 }, archived) =>
       writeShared(async (writer) => {
         const same = writer.updateTable('export').where('path', '=', path).where('sha256', '=', sha256)
@@ -327,10 +371,15 @@ function peopleOf({
 
 async function noteReceipts(
   statements: Statements,
-  { runId }: Lease,
+  { runId, part }: Lease,
   { receiptsLength }: Receipted,
 ): Promise<void> {
   if (receiptsLength === undefined) return
+  if (part !== undefined)
+    return statements.run(
+      'update part set receipts_length = ? where export_row = ? and number = ?',
+      ...[receiptsLength, part.exportRow, part.number],
+    )
   await statements.run('update run set receipts_length = ? where id = ?', receiptsLength, runId)
 }
 
@@ -371,6 +420,64 @@ async function addExport(writer: Writer, { runId, jobId }: Lease, start: ExportS
     .executeTakeFirstOrThrow()
 }
 
+/** Adds the parts that the export lacks, and opens those that were stopped. */
+async function openParts(writer: Writer, exportRow: number, count: number): Promise<void> {
+  const tallies = JSON.stringify(noTallies())
+  for (let number = 0; number < count; number++)
+    await writer
+      .insertInto('part')
+      .values({ export_row: exportRow, number, state: 'open', fault: null, tallies })
+      .onConflict((conflict) => conflict.columns(['export_row', 'number']).doNothing())
+      .execute()
+  await writer
+    .updateTable('part')
+    .set({ state: 'open', fault: null })
+    .where('export_row', '=', exportRow)
+    .where('state', '=', 'stopped')
+    .execute()
+}
+
+/** Adds the counts of all parts of the run to those of the run, and forgets the parts. @returns the counts of the parts */
+async function absorbParts(writer: Writer, runId: string): Promise<Tallies> {
+  const absorbed = noTallies()
+  const left = await writer
+    .selectFrom('part')
+    .innerJoin('export', 'export.id', 'part.export_row')
+    .where('export.run_id', '=', runId)
+    .select(['part.export_row', 'part.tallies'])
+    .execute()
+  if (left.length === 0) return absorbed
+  for (const { tallies } of left) addTallies(absorbed, readTallies(tallies))
+  // The run itself counts who is owed a mark or a deletion.
+  absorbed.primaryCare.owed = 0
+  absorbed.careTeams.owed = 0
+  const own = writer.selectFrom('run').select('tallies').where('id', '=', runId)
+  const sum = readTallies((await own.executeTakeFirstOrThrow()).tallies)
+  addTallies(sum, absorbed)
+  await writer
+    .updateTable('run')
+    .set({ tallies: JSON.stringify(sum) })
+    .where('id', '=', runId)
+    .execute()
+  const rows = [...new Set(left.map(({ export_row }) => export_row))]
+  await writer.deleteFrom('part').where('export_row', 'in', rows).execute()
+  return absorbed
+}
+
+/** Adds the rows of a settled chunk to the count of the part. */
+async function countRows(
+  statements: Statements,
+  { part }: Lease,
+  { counts }: ChunkSettlement,
+): Promise<void> {
+  if (part === undefined) return
+  const { read, rejected, skipped } = readCounts(counts).rows
+  await statements.run(
+    `update part set rows_read = rows_read + ?, rows_rejected = rows_rejected + ?, rows_skipped = rows_skipped + ?
+      where export_row = ? and number = ?`,
+    ...[read, rejected, skipped, part.exportRow, part.number],
+  )
+}
 /** @returns the row of each batch */
 async function insertBatches(
   statements: Statements,
@@ -467,7 +574,7 @@ async function settleChunk(
     .where('export_row', '=', exportRow)
     .where('number', '=', chunk)
     .executeTakeFirstOrThrow()
-  await countWork(writer, lease.runId, settlement.at, 'goes-on')
+  if (lease.part === undefined) await countWork(writer, lease.runId, settlement.at, 'goes-on')
   await writer
     .updateTable('chunk')
     .set((eb) => ({
@@ -481,6 +588,7 @@ async function settleChunk(
     .where('export_row', '=', exportRow)
     .where('number', '=', chunk)
     .execute()
+  await countRows(statements, lease, settlement)
   await insertExceptions(statements, exportRow, chunk, settlement.exceptions)
   await noteKnown(writer, lease.jobId, exportRow, chunk)
   await forgetPlanned(statements, settlement)

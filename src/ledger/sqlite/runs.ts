@@ -36,7 +36,7 @@ const beginnings = (
   { write }: Exclusive,
   assertKey: (writer: Writer) => Promise<void>,
   begun: (lease: Lease, tallies?: Tallies) => RunLedger,
-): Pick<Runs, 'start' | 'resume' | 'amend'> => ({
+): Pick<Runs, 'start' | 'resume' | 'ofPart' | 'amend'> => ({
   async start(lease, start) {
     await write(async (writer, statements) => {
       await assertHeld(statements, lease)
@@ -85,6 +85,7 @@ const beginnings = (
     })
     return begun(lease, readTallies(run.tallies))
   },
+  ofPart: (lease, tallies) => begun(lease, tallies),
   amend: (lease) => begun(lease),
 })
 
@@ -385,5 +386,6 @@ async function nameRun(transaction: Writer, lease: Lease): Promise<void> {
     .updateTable('lease')
     .set({ run_id: lease.runId, outage: null, stop_by: null })
     .where('job_id', '=', lease.jobId)
+    .where('token', '=', lease.token)
     .execute()
 }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Ledger, RunLedger } from '../../../src/ledger/ledger.ts'
+import { type Ledger, noTallies, type RunLedger } from '../../../src/ledger/ledger.ts'
 import { alive, chunk, ledgerScene, lost, NOW, type OpenLedger, person, rowKey, TTL } from './scene.ts'
 
 export function leasesSuite(open: OpenLedger): void {
@@ -47,6 +47,49 @@ export function leasesSuite(open: OpenLedger): void {
         await lease({ owner: 'there:2' }, () => true)
         await ledger.leases.release(lost)
         expect((await ask({ owner: 'third:3' })).ok).toBe(false)
+      })
+
+      it('is of a part, too: the job is then free for the run that waits for its parts alone', async () => {
+        const part = (number: number) => ({ exportRow: 1, number, of: 2 })
+        const job = await lease()
+        const first = await lease({ part: part(0), owner: 'there:2' })
+        const second = await lease({ part: part(1), owner: 'third:3' })
+        expect(new Set([job.token, first.token, second.token]).size).toBe(3)
+        expect((await ask({ part: part(0), owner: 'fourth:4' })).ok).toBe(false)
+        await ledger.leases.release(job)
+        expect(await ask({ owner: 'fourth:4' })).toMatchObject({ ok: false, holder: { owner: 'there:2' } })
+        expect((await ask({ owner: 'fourth:4', besideParts: true })).ok).toBe(true)
+        expect(await ledger.leases.last(jobId, part(1))).toMatchObject({ owner: 'third:3' })
+        await ledger.leases.release(first)
+        expect(await ledger.leases.hasParts(jobId, NOW, alive)).toBe(true)
+        await ledger.leases.release(second)
+        expect(await ledger.leases.hasParts(jobId, NOW, alive)).toBe(false)
+      })
+
+      it('of a part is lost to who takes it over, and with the end of the run', async () => {
+        const run = await startRun()
+        const { id: exportRow } = await addExport(run)
+        await run.openParts(exportRow, 2)
+        const workOn = async (number: number) => {
+          const part = { exportRow, number, of: 2 }
+          return ledger.runs.ofPart(await lease({ part, owner: 'there:2' }, () => true), noTallies())
+        }
+        const [before, first, second] = [await workOn(0), await workOn(0), await workOn(1)]
+        await expect(before.assertHeld()).rejects.toMatchObject(lost)
+        first.tallies.requests.sent = 3
+        await first.assertHeld()
+        second.tallies.requests.sent = 4
+        await second.endPart('stopped', '{}')
+        const states = async () => (await ledger.parts.ofExport(exportRow)).map(({ state }) => state)
+        expect(await states()).toEqual(['open', 'stopped'])
+        await run.openParts(exportRow, 2)
+        expect(await states()).toEqual(['open', 'open'])
+        run.tallies.requests.sent = 1
+        await run.endRun({ state: 'failed', endedAt: NOW + 1, reason: 'threshold-passed' })
+        await expect(first.assertHeld()).rejects.toMatchObject(lost)
+        await expect(second.assertHeld()).rejects.toMatchObject(lost)
+        expect(await states()).toEqual([])
+        expect(JSON.parse((await runOf()).tallies)).toMatchObject({ requests: { sent: 8 } })
       })
 
       it('lasts longer when renewed', async () => {
@@ -239,6 +282,24 @@ export function leasesSuite(open: OpenLedger): void {
         one = await jobOf('one', 'here:1')
         other = await jobOf('other', 'here:2')
         expect(await claim(one, [ann, ben])).toEqual({ accounts: [ann, ben], abandoned: nothing })
+      })
+
+      it('last while somebody works on a part of the job, and are ended once', async () => {
+        const { jobId: id, runId } = one.lease
+        const part = { exportRow: 1, number: 1, of: 2 }
+        const request = { jobId: id, runId, owner: 'part:3', now: NOW + TTL / 2, ttlMs: TTL, part }
+        const answer = await ledger.leases.acquire(request, alive)
+        if (!answer.ok) throw new Error('the part is held')
+        const ofPart = ledger.runs.ofPart({ ...answer.lease, part }, noTallies())
+        expect(await claim(ofPart, [ann])).toMatchObject({ accounts: [ann] })
+        await other.renew(NOW + TTL, TTL)
+        expect(await claim(other, [ann], { now: NOW + TTL })).toEqual({ accounts: [], abandoned: nothing })
+        expect(await claim(other, [ann], { now: NOW + 2 * TTL })).toEqual({
+          accounts: [ann],
+          abandoned: [ann],
+        })
+        await expect(ofPart.assertHeld()).rejects.toMatchObject(lost)
+        await expect(one.assertHeld()).rejects.toMatchObject(lost)
       })
 
       it('are of one job at a time, by gateway, until it lets go', async () => {

@@ -84,7 +84,7 @@ export function ledgerScene(open: OpenLedger) {
   })
   afterEach(() => opened.cleanup())
 
-  const ask = (fields: { runId?: string; owner?: string; now?: number } = {}, isDead = alive) =>
+  const ask = (fields: Partial<Parameters<Ledger['leases']['acquire']>[0]> = {}, isDead = alive) =>
     ledger.leases.acquire({ jobId, runId: 'run-1', owner: 'here:1', now: NOW, ttlMs: TTL, ...fields }, isDead)
   const lease = async (fields: Parameters<typeof ask>[0] = {}, isDead = alive) => {
     const answer = await ask(fields, isDead)

@@ -1,0 +1,190 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import { generateSamples } from '../../samples/generate.ts'
+import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
+import { emptySchema } from '../postgres/server.ts'
+import { ANN, BEN, HEADER, JOB, openClinic } from './clinic.ts'
+import { createWorkplace, ended, summaryOf, type Workplace } from './command-line.ts'
+import { gatewaySettings, startReferenceStore } from './reference-store.ts'
+import { readReceipts, readRejects } from './run-outputs.ts'
+
+const BIOMETRICS = 'POST /health-profile/biometrics/bulk'
+
+function startWorker({ start }: Workplace) {
+  const worker = start('worker')
+  const over = ended(worker)
+  onTestFinished(async () => {
+    worker.kill('SIGKILL')
+    await over
+  })
+  return { worker, over }
+}
+
+/** A run in four parts, under way in two workers: the first has the run, and both have a part. */
+async function underWay() {
+  const WAYBILL_LEDGER = await emptySchema()
+  const store = await startReferenceStore()
+  let requests = 0
+  let changed = Promise.withResolvers<void>()
+  const proxy = await startFaultProxy(store.url, ({ method, path }) => {
+    if (`${method} ${path}` === BIOMETRICS) requests += 1
+    changed.resolve()
+    changed = Promise.withResolvers()
+    return PASS
+  })
+  const workplace = await createWorkplace({
+    ...gatewaySettings(proxy.url),
+    WAYBILL_LEDGER,
+    WAYBILL_RUN_BY: 'workers',
+  })
+  await generateSamples({ out: workplace.folder, participants: 200, messages: 0 })
+  await workplace.job(
+    'screening',
+    'exports: { from: .., match: "acme_*.csv", mapping: acme-onsite }\nsubmit: { concurrency: 4, batch: { records: 20 }, readLag: 100ms }\nparts: 4\n',
+  )
+  const first = startWorker(workplace)
+  const asked = ended(workplace.start('run', 'screening', '--json'))
+  await heldParts(WAYBILL_LEDGER, 1)
+  const second = startWorker(workplace)
+  await heldParts(WAYBILL_LEDGER, 2)
+  const until = async (isSo: () => boolean): Promise<void> => {
+    while (!isSo()) await changed.promise
+  }
+  return { WAYBILL_LEDGER, store, workplace, first, second, asked, until, requests: () => requests }
+}
+
+/** Waits until so many parts are held. */
+async function heldParts(url: string, count: number): Promise<void> {
+  const client = new pg.Client(url)
+  await client.connect()
+  try {
+    const held = async (): Promise<number> =>
+      (await client.query('select 1 from lease where part > 0 and expires_at > 0')).rowCount ?? 0
+    await expect.poll(() => held().catch(() => 0), { timeout: 30_000, interval: 50 }).toBe(count)
+  } finally {
+    await client.end()
+  }
+}
+
+/** One run, whole, with each record of the samples once, and one file of each kind. @param before records of earlier runs */
+async function expectWhole(
+  { store, asked, workplace }: Pick<Awaited<ReturnType<typeof underWay>>, 'store' | 'asked' | 'workplace'>,
+  before = 0,
+): Promise<void> {
+  const { run, ...summary } = summaryOf(await asked)
+  expect(summary).toMatchObject({ state: 'finished', balanced: true })
+  const ids = (await store.allRecords()).map((record) => JSON.stringify(record['source'] ?? record))
+  expect(new Set(ids).size).toBe(ids.length)
+  const accepted = Object.values(summary.records).reduce((sum, kind) => sum + kind.accepted, 0)
+  expect(ids).toHaveLength(before + accepted)
+  // A run stopped late has left nothing to send.
+  const file = join(workplace.home, 'receipts', `${run}.ndjson.gz`)
+  const receipts = accepted === 0 ? [] : await readReceipts(file)
+  expect(new Set(receipts.map(({ transactionId }) => transactionId)).size).toBe(receipts.length)
+  expect(receipts).toHaveLength(accepted)
+  const files = readdirSync(join(workplace.home, 'rejects', run))
+  expect(files.filter((name) => name.includes('part'))).toEqual([])
+}
+
+test('workers read the parts of an export, and the run ends as one', async () => {
+  const scene = await underWay()
+  await expectWhole(scene)
+  const { out } = await scene.workplace.waybill('show', 'latest', '--json')
+  expect(JSON.parse(out)).toMatchObject({ exports: [{ state: 'finished' }], state: 'finished' })
+})
+
+test.each(['first', 'second'] as const)(
+  'the %s worker is killed, and others read on what it had',
+  async (which) => {
+    const scene = await underWay()
+    const { requests, until } = scene
+    const before = requests()
+    await until(() => requests() > before + 2)
+    scene[which].worker.kill('SIGKILL')
+    await scene[which].over
+    if (which === 'first') startWorker(scene.workplace)
+    await expectWhole(scene)
+  },
+)
+
+test('a worker that is asked to end hands its part to another one', async () => {
+  const scene = await underWay()
+  scene.second.worker.kill('SIGTERM')
+  expect((await scene.second.over).code).toBe(0)
+  await expectWhole(scene)
+})
+
+test('a run in parts is stopped as a whole, given up with one file of receipts, and the next run sends the rest', async () => {
+  const scene = await underWay()
+  const { workplace, store } = scene
+  expect((await workplace.waybill('stop', 'latest')).code).toBe(0)
+  const { code, out } = await scene.asked
+  expect(code).toBe(130)
+  const { run, state } = JSON.parse(out) as { run: string; state: string }
+  expect(state).toBe('interrupted')
+  expect((await workplace.waybill('resolve', run, '--give-up')).code).toBe(0)
+  const files = readdirSync(join(workplace.home, 'rejects'), { recursive: true }).map(String)
+  expect(files.filter((name) => name.includes('part'))).toEqual([])
+  const receipts = await readReceipts(join(workplace.home, 'receipts', `${run}.ndjson.gz`))
+  expect(receipts).toHaveLength((await store.allRecords()).length)
+  await expectWhole(
+    { ...scene, asked: ended(workplace.start('run', 'screening', '--json')) },
+    receipts.length,
+  )
+})
+
+const BAD = (id: string) => `${id},2026-03-02,fast,5.3,72.5,kg,no pulse\n`
+
+test('parts need a ledger in PostgreSQL', async () => {
+  const clinic = await openClinic({ job: `${JOB}parts: 2\n` })
+  await clinic.deliver('a.csv', HEADER + ANN)
+  expect(await clinic.run()).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(/error usage-wrong.*parts(?:.|\n)*WAYBILL_LEDGER/),
+  })
+})
+
+test('without workers, one process reads the parts one after another, and the rejects are one file', async () => {
+  const clinic = await openClinic({
+    environment: { WAYBILL_LEDGER: await emptySchema() },
+    job: `${JOB}parts: 3\n`,
+  })
+  const people = Array.from({ length: 9 }, (_, at) => `p${at}`)
+  const nobody = ',2026-03-02,61,5.1,70.5,kg,nobody\n'
+  await clinic.deliver('a.csv', `${HEADER}${people.map(BAD).join('')}${BEN}${nobody}`)
+  const { code, out } = await clinic.run()
+  expect({ code, summary: JSON.parse(out) }).toMatchObject({
+    code: 1,
+    summary: { state: 'finished', balanced: true, rows: { read: 11, rejected: 1 } },
+  })
+  const { run, exports } = JSON.parse(out) as { run: string; exports: unknown }
+  const [file = ''] = readdirSync(join(clinic.workplace.home, 'rejects', run))
+  expect(exports).toMatchObject([{ rejects: expect.stringMatching(/1-a\.rejects\.csv$/) }])
+  const rejects = await readRejects(join(clinic.workplace.home, 'rejects', run, file))
+  expect(rejects.map((row) => row['_row']).sort()).toEqual(
+    Array.from({ length: 11 }, (_, at) => String(at + 1))
+      .filter((row) => row !== '10')
+      .sort(),
+  )
+  const again = await clinic.run('--file', join(clinic.workplace.home, 'rejects', run, file))
+  expect(JSON.parse(again.out)).toMatchObject({ rows: { read: 10 } })
+})
+
+test('the share of rejected rows counts all parts, and stops all of them', async () => {
+  const clinic = await openClinic({
+    environment: { WAYBILL_LEDGER: await emptySchema() },
+    job: `${JOB}parts: 2\nstopWhen: { rejectedRows: 40%, after: 4 }\n`,
+  })
+  const noDate = Array.from({ length: 4 }, (_, at) => `q${at},never,61,5.1,70.5,kg,x\n`)
+  await clinic.deliver('a.csv', HEADER + ANN + BEN + noDate.join(''))
+  const { code, out } = await clinic.run()
+  expect({ code, summary: JSON.parse(out) }).toMatchObject({
+    code: 4,
+    summary: { state: 'failed', reason: 'threshold-passed' },
+  })
+  const { run } = JSON.parse(out) as { run: string; exports: unknown }
+  const files = readdirSync(join(clinic.workplace.home, 'rejects', run))
+  expect(files).toEqual(['1-a.rejects.csv'])
+})

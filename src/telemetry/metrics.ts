@@ -52,7 +52,7 @@ export type Counted = readonly [
 
 export type Metrics = ReturnType<typeof createMetrics>
 
-interface InstallationFacts {
+export interface InstallationFacts {
   /** Free bytes on the disk of the home. */
   readonly freeBytes: number
   /** Size of the ledger's file. */
@@ -212,7 +212,7 @@ function createInstruments(registry: Registry, version: string) {
   }
 }
 
-interface RequestFacts {
+export interface RequestFacts {
   readonly operation: string
   readonly class: string
   readonly durationMs: number
@@ -220,7 +220,7 @@ interface RequestFacts {
 
 const BREAKER_STATES = ['closed', 'open', 'trying'] as const
 
-interface GatewayTraffic {
+export interface GatewayTraffic {
   readonly breaker: (typeof BREAKER_STATES)[number]
   /** Most requests in flight while the breaker is closed. */
   readonly permitted: number

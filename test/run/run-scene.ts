@@ -85,7 +85,7 @@ export async function openRunScene(gateway = 'http://127.0.0.1:9') {
   return {
     ...{ ledger, clock, jobId, openArrival, prepare },
     inbox: at('inbox'),
-    saidOf: <Type extends RunEvent['type']>(type: Type) =>
+    saidOf: <Type extends RunEvent['type']>(type: Type): Extract<RunEvent, { type: Type }>[] =>
       told.filter((event): event is Extract<RunEvent, { type: Type }> => event.type === type),
   }
 }

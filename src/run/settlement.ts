@@ -255,8 +255,9 @@ function eventsOf(outcomes: readonly EntryOutcome[]): Map<string, LeftEvent> {
   const events = new Map<string, LeftEvent>()
   for (const one of outcomes) {
     const event = doubtEvent(one)
-    // A twin shares the fate of the first record, earlier in the chunk.
-    if (event !== undefined && !events.has(one.entry.content)) events.set(one.entry.content, event)
+    // A twin shares the fate of the record that was sent: of care-team entries the last, of others the first.
+    if (event !== undefined && (one.outcome === 'accepted' || !events.has(one.entry.content)))
+      events.set(one.entry.content, event)
   }
   return events
 }

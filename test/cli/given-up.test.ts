@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { answer, PASS } from '../faults/fault-proxy.ts'
 import { ANN, BEN, CLINIC, GOOD, HEADER, JOB } from './clinic.ts'
-import { createWorkplace, summaryOf } from './command-line.ts'
+import { createWorkplace, ended, summaryOf } from './command-line.ts'
 import { expectReceipts, type FaultyClinic, openFaultyClinic, showOf, writeMapping } from './left-behind.ts'
 
 const CAT = 'cat,2026-03-02,63,5.3,72.5,kg,fine\n'
@@ -154,6 +154,31 @@ test('what was sent under another name of its rule is not overlooked once the ru
   await clinic.deliver('day.csv', `${HEADER}${ANN}`)
   expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ accepted: 1, unchanged: 2 })
   expect((await clinic.stored()).filter((record) => record === first)).toHaveLength(2)
+})
+
+test('a care team that two equal rows bring, never stored by the run that was given up, has one receipt', async () => {
+  const clinic = await openFaultyClinic({
+    job: JOB,
+    patience: '1s',
+    mapping: CLINIC.replace(/biometrics:.*/s, 'careTeams: { doctor: { npi: remark, name: id } }'),
+  })
+  const row = ANN.replace('fine', '1234567893')
+  await clinic.deliver('day.csv', `${HEADER}${row}${row}`)
+  const sent = Promise.withResolvers<void>()
+  clinic.strike(({ method, path }) => {
+    if (method !== 'POST' || !path.includes('care-teams')) return PASS
+    sent.resolve()
+    return { do: 'hang' }
+  })
+  const killed = clinic.workplace.start('run', 'clinic')
+  await sent.promise
+  killed.kill('SIGKILL')
+  await ended(killed)
+  const [id = ''] = /\d{8}T\d{6}Z-[0-9a-f]{6}/.exec((await clinic.workplace.waybill('runs')).out) ?? []
+  expect((await clinic.workplace.waybill('resolve', id, '--give-up')).code).toBe(0)
+  clinic.strike(() => PASS)
+  expect((await clinic.run()).code).toBe(0)
+  await expectReceipts(clinic, { answer: 1 })
 })
 
 /** Given up with an open chunk: a batch of three whose records are in doubt, and one that was never answered; both were stored, or not. */

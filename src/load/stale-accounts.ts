@@ -17,7 +17,7 @@ import type { StaleAccounts } from './delivery.ts'
 interface Renewed {
   /** Null where neither the answer nor the profile has the id. */
   readonly accountId: string | null
-  /** True where the gateway knew the person (409). */
+  /** True where the gateway knew the person (409) at the first try. */
   readonly isKnown: boolean
   /** True where the profile is readable and empty. */
   readonly isEmpty: boolean
@@ -61,18 +61,24 @@ export function createStaleAccounts(context: StaleContext): StaleAccounts {
   ): Promise<(Renewed & { readonly sentBefore: number | null }) | undefined> => {
     const draft = context.register === 'missing' ? registrationOf(entry) : undefined
     if (draft === undefined || 'stage' in draft) return undefined
+    let tries = 0
     try {
       const { accountId, known } = await context.sending.register(
         'register account',
-        () => context.gateway.accounts.register({ ...draft }),
+        () => {
+          tries++
+          return context.gateway.accounts.register({ ...draft })
+        },
         () => undefined,
       )
       if (!known) context.tallies.accounts.registered++
-      if (sign === 'other-id') await context.pause(context.readLagMs)
+      // An earlier try without an answer may have created the account that a later try finds.
+      const isKnown = known && tries === 1
+      if (sign === 'other-id' || known !== isKnown) await context.pause(context.readLagMs)
       const { until, shown } = await perhapsSent(context, entry)
       const named = shown?.find((one) => one.accountId !== undefined)?.accountId
       const isEmpty = shown?.length === 0
-      return { accountId: accountId ?? named ?? null, isKnown: known, isEmpty, sentBefore: until }
+      return { accountId: accountId ?? named ?? null, isKnown, isEmpty, sentBefore: until }
     } catch (error) {
       if (error instanceof GatewayError) return undefined
       throw error

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { signIn } from '../../src/load/delivery.ts'
 import { isStale } from '../../src/load/stale-accounts.ts'
-import { PASS, type Passing } from '../faults/fault-proxy.ts'
+import { answer, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { BIOMETRICS, idsOf, startLoading, tally } from './loading.ts'
 import { biometric, DAY_MS, entryOf, IDENTITY, OBSERVED_AT, people } from './made-up-entries.ts'
 
@@ -101,6 +101,28 @@ it('of a known person such an answer makes the account stale: registered anew, a
   expect(tally((await loading.load([first, second], true, 3)).outcomes)).toEqual({ accepted: 2 })
   expect(await loading.storedIds('biometric')).toEqual(idsOf([first, second]))
 })
+
+it.each([
+  ['is answered', PASS],
+  ['has no answer, and its second try finds the account', { do: 'pass-then-reset' }],
+] as const)(
+  'of a wiped gateway, where the id is not known and the registration %s: registered anew',
+  async (_, fault) => {
+    let registrations = 0
+    const loading = await startLoading({
+      faultOf: ({ path }) => {
+        if (path === '/account/register') return registrations++ === 0 ? fault : answer(409, {}, 'known')
+        return registrations === 0 ? answer(404, {}, 'Not Found') : PASS
+      },
+    })
+    const { reference, runLedger, ledger, clock } = loading
+    const account = { reference: hashed('person-1'), accountId: null, isNew: false, sentBefore: null }
+    await runLedger.saveAccounts(reference.url, [account], clock.now)
+    const { outcomes } = await loading.load([entryOf(biometric, {})])
+    expect(outcomes).toMatchObject([{ outcome: 'rejected', reason: { code: 'account-stale' } }])
+    expect((await ledger.people.forgotten(reference.url, () => [hashed('person-1')])).size).toBe(1)
+  },
+)
 
 it('an account that somebody else has renewed meanwhile is not forgotten once more', async () => {
   const { ledger, runLedger, reference, clock } = await startLoading()

@@ -191,10 +191,13 @@ test('open decisions, errors and rejected rules lead to their lines, and columns
   ])
   // The text of the mapping is folded away until a line of it is asked for; links are followed by keyboard.
   expect(await page.locator('#mapping pre').isVisible()).toBe(false)
-  await page.locator('#decisions a').focus()
-  await page.keyboard.press('Enter')
-  expect(await page.locator(':target').textContent()).toContain('DECIDE: <b>is</b>')
-  await page.locator(':target').waitFor()
+  // The page may follow the save once more, and forget the link.
+  await vi.waitFor(async () => {
+    await page.locator('#decisions a').focus({ timeout: 2_000 })
+    await page.keyboard.press('Enter')
+    expect(await page.locator(':target').textContent({ timeout: 2_000 })).toContain('DECIDE: <b>is</b>')
+    await page.locator(':target').waitFor({ timeout: 2_000 })
+  }, 20_000)
 
   // The second row: its diastolic pressure is no number.
   const rejected = page.locator('section').nth(1).locator('li a')
@@ -204,7 +207,6 @@ test('open decisions, errors and rejected rules lead to their lines, and columns
 
   await change('  source:', '  sauce:')
   await page.locator('#problem').waitFor()
-  // The page may follow the save once more, and forget the link.
   await vi.waitFor(async () => {
     await page.locator('#problem a', { hasText: `line ${lineOf - 1}` }).click({ timeout: 2_000 })
     expect(await page.locator(':target').textContent({ timeout: 2_000 })).toContain('sauce:')

@@ -550,11 +550,10 @@ interface ClaimTable {
   /** Hashed reference of the person. */
   account: Uint8Array
   job_id: number
-  token: number
 }
 
 /** Claims without a process: the run alone can find out about its requests. */
-interface AbandonedClaimTable extends Omit<ClaimTable, 'token'> {
+interface AbandonedClaimTable extends ClaimTable {
   run_id: string
   at: number
 }

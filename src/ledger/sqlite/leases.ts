@@ -143,12 +143,12 @@ export async function claimAccounts(
   const claim = () =>
     statements.all(
       // In a fixed order: two jobs never wait for each other.
-      `insert into claim (gateway, account, job_id, token)
-        select cast(? as text), hash, cast(? as bigint), cast(? as bigint) from (${hashes}) as asked where true order by hash
-        on conflict (gateway, account) do update set token = excluded.token where claim.job_id = excluded.job_id
+      `insert into claim (gateway, account, job_id)
+        select cast(? as text), hash, cast(? as bigint) from (${hashes}) as asked where true order by hash
+        on conflict (gateway, account) do update set job_id = excluded.job_id where claim.job_id = excluded.job_id
         returning ${hex('account')} as account, (select max(at) from abandoned_claim as abandoned
           where abandoned.gateway = claim.gateway and abandoned.account = claim.account and run_id != ?) as abandoned_at`,
-      ...[gateway, lease.jobId, lease.token, JSON.stringify(accounts), lease.runId],
+      ...[gateway, lease.jobId, JSON.stringify(accounts), lease.runId],
     )
   const time = () => leaseTime(writer, statements.dialect, request.now)
   let claimed = await claim()

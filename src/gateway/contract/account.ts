@@ -3,7 +3,6 @@ import { each, tolerated } from './shared-objects.ts'
 
 /** Section "Account reference": the types for writes and query parameters. */
 export const AccountReferenceType = z.enum(['accountId', 'partnerAccountId'])
-export type AccountReferenceType = z.infer<typeof AccountReferenceType>
 
 /** Account of a record, as sent in the field `account`. Only the echo of a biometric returns `sponsor`. */
 export const AccountReference = z.looseObject({
@@ -19,7 +18,6 @@ export type AccountReference = z.infer<typeof AccountReference>
  * in the account id (`accountIdOfEntity`).
  */
 export const AccountReferenceAsRead = z.looseObject({ type: z.string(), reference: z.string() })
-export type AccountReferenceAsRead = z.infer<typeof AccountReferenceAsRead>
 
 /** Query parameters for the user of every user-centric GET and DELETE. */
 export const AccountQuery = z.object({

@@ -50,7 +50,6 @@ export const BiometricEcho = z.looseObject({
   unit: tolerated(z.string()),
   codes: tolerated(z.array(CodeAsRead)),
 })
-export type BiometricEcho = z.infer<typeof BiometricEcho>
 
 /**
  * Section "Biometric record, as read": GET /health-profile/biometrics returns the latest record by observation date per code and source
@@ -154,4 +153,3 @@ export type PrimaryCareRequest = z.infer<typeof PrimaryCareRequest>
 
 /** Single item of `data[]` in the answer to setting and unsetting the PCP. */
 export const PrimaryCareReturned = z.looseObject({ npi: tolerated(z.string()) })
-export type PrimaryCareReturned = z.infer<typeof PrimaryCareReturned>

@@ -39,7 +39,6 @@ export const DateReturned = z.codec(
   },
 )
 /** Date as sent, YYYY-MM-DD. */
-export type DateReturned = z.infer<typeof DateReturned>
 
 /**
  * Section "Medical-records request", disclosure values, exact. The interface itself has both `ekc_ecg_tests` and `ekg`, and both
@@ -187,7 +186,6 @@ export type MedicalRecordsRequestReturned = z.infer<typeof MedicalRecordsRequest
 
 /** Path parameter of DELETE /medical-records/requester/{referenceNumber}. The gateway refuses to delete a processed request. */
 export const MedicalRecordsDeletion = z.object({ referenceNumber: z.string().min(1) })
-export type MedicalRecordsDeletion = z.infer<typeof MedicalRecordsDeletion>
 
 /** Item of `data[]` in the answer to a deletion: "the deleted request's details", with undocumented fields. */
 export const MedicalRecordsRequestDeleted = MedicalRecordsRequestReturned.extend({
@@ -240,7 +238,6 @@ export type MedicalRecordsRequestType = z.infer<typeof MedicalRecordsRequestType
 
 /** Item of `data[]` of GET /medical-records/requester/requestTypes, an array of arrays. */
 export const MedicalRecordsRequestTypes = z.array(MedicalRecordsRequestType)
-export type MedicalRecordsRequestTypes = z.infer<typeof MedicalRecordsRequestTypes>
 
 /**
  * Returns the envelope inside the `message` of a refusal. Section "Errors": in one form of the 400 body, `message` and the same text in

@@ -127,7 +127,6 @@ function durationOf(text: string): number {
   throw new WaybillError('usage-wrong', `--upload-lifetime ${DURATION.demand('30m')}`)
 }
 
-/** Limit for each call, including the body of its answer. */
 const TIME_LIMIT_MS = 10_000
 
 /** Most characters of a row's name in the table; some names are whole sentences. */

@@ -102,7 +102,6 @@ async function fileOf({ settings }: CommandContext, name: string): Promise<{ rea
   }
 }
 
-/** Rows to read for the fit report and for the changes by a save. The page shows the first rows, and rows with something rejected. */
 const ROWS_JUDGED = 20_000
 
 async function look(

@@ -112,18 +112,13 @@ function formOf(
 /** Work begun on this console. */
 export interface Begun {
   readonly command: string
-  /** Milliseconds since the epoch. */
   readonly at: number
-  /** Run of the work, once known. */
   run: string | undefined
-  /** Result; undefined until the end. */
   end: string | undefined
 }
 
-/** Latest works to show. */
 const BEGUN_SHOWN = 5
 
-/** Longest wait for the run of a long action, in milliseconds. */
 const FIRST_SIGN_MS = 5_000
 
 export function createActor(application: Application, listener: () => RunListener) {
@@ -195,7 +190,6 @@ export function createActor(application: Application, listener: () => RunListene
 interface Acting {
   readonly application: Application
   readonly person: Person
-  /** Receives the events of a run, for the log. */
   readonly listener: RunListener
 }
 
@@ -203,7 +197,6 @@ interface Acting {
 type Whole = Readonly<Record<SubjectField, string>>
 
 interface Concerned {
-  /** The named run. */
   readonly summary: RunSummary | undefined
   /** Runs that the fields choose; undefined for an action on one run or job. */
   readonly chosen: readonly { readonly run: string; readonly job: string }[] | undefined
@@ -222,7 +215,6 @@ interface Form {
   readonly isLong?: true
 }
 
-/** Fields that choose runs. */
 const CHOICE = ['run', 'job', 'reason', 'export', 'since'] as const
 
 const FORMS: Readonly<Record<ActionName, Form>> = {

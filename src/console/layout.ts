@@ -7,7 +7,6 @@ import { actionOf, type Link, pageOf } from './typed-commands.ts'
 
 export interface Page {
   readonly title: string
-  /** HTML. */
   readonly body: string
   /** JSON of the page, equal to the JSON of the command. */
   readonly json: unknown

@@ -57,13 +57,10 @@ interface ConsoleParts {
   readonly isReadOnly: boolean
   /** True to let the user of this process see values of rows. */
   readonly showsValues: boolean
-  /** Certificate and key in PEM. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined
   readonly looking: Looking
   readonly mappings: MappingViews
-  /** Receives the events of runs begun by the console. */
   readonly listener: () => RunListener
-  /** Receives each address that opens a session: at the start, and after each use of an address. */
   readonly onAddress: (url: string) => void
 }
 
@@ -165,7 +162,6 @@ function ownUser({ application, isReadOnly, showsValues }: ConsoleParts): User {
   return { name: application.user, roles: new Set(roles) }
 }
 
-/** Parts shared by the routes. */
 interface Console {
   readonly application: Application
   readonly looking: Looking
@@ -175,14 +171,12 @@ interface Console {
   readonly live: ReturnType<typeof createLive>
 }
 
-/** Person who asks. */
 function viewerIn(request: FastifyRequest): Viewer {
   const viewer = viewerOf(inSession(request))
   if (viewer === undefined) throw new RangeError('the page is served without a session')
   return viewer
 }
 
-/** Person for the audit. */
 const personIn = (request: FastifyRequest, note: string | null = null): Person => ({
   by: inSession(request).user.name,
   note,
@@ -299,7 +293,6 @@ const subjectIn = (given: URLSearchParams): Subject =>
 /** Actions with a result in the list of needs. */
 const LISTED: ReadonlySet<string> = new Set(['acknowledge', 'undo-acknowledge', 'put-aside', 'put-back'])
 
-/** An action is shown with the effect first; the form that acts belongs to the session. */
 function serveActions(all: Console): void {
   const { application, actor, door } = all
   door.app.get('/do/:action', async (request, reply) => {

@@ -232,7 +232,6 @@ export function assertVersion(path: string, found: string, version: string): voi
 const HARMLESS_BYTES = 64 * 1024 ** 2
 
 export interface ContentLimits {
-  /** Most unpacked bytes of a delivery. */
   readonly bytes: number
   /** Most unpacked bytes of a delivery, as a multiple of its size. */
   readonly ratio: number
@@ -317,7 +316,6 @@ interface Fingerprint {
   readonly sha256: string
   /** Size of the file as delivered. */
   readonly bytes: number
-  /** The first 16 digits of `sha256`: the start of transaction ids. */
   readonly exportId: string
 }
 

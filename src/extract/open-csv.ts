@@ -298,7 +298,6 @@ const SAMPLE_RECORDS = 100
 /** Shares of the records as wide as the header, tried in turn: the strictest with one delimiter decides. */
 const SHARES = [1, 0.9, 0.5]
 
-/** Start of a content: UTF-8, behind the byte order mark. */
 interface Head {
   readonly bytes: Buffer
   readonly whole: boolean
@@ -474,7 +473,6 @@ async function* countDecoded(
   }
 }
 
-/** Ends content after a number of bytes. */
 async function* upTo(content: AsyncIterable<Buffer>, bytes: number): AsyncGenerator<Buffer> {
   let left = bytes
   for await (const chunk of content) {
@@ -487,7 +485,6 @@ async function* upTo(content: AsyncIterable<Buffer>, bytes: number): AsyncGenera
 /** No byte: an absent mark never matches. */
 const NONE = -1
 
-/** @param delimiter of the definition, or as found */
 function dialectOf(read: CsvDefinition, delimiter: string): Dialect {
   const escapedBy = read.escape === 'doubled' || read.escape === read.quote ? undefined : read.escape
   return {

@@ -122,7 +122,6 @@ function isBlank(bytes: Buffer, start: number, end: number): boolean {
   return true
 }
 
-/** Layout of an export, as found up to its first row. */
 interface JsonRecords {
   readonly source: JsonSource
   readonly records: RecordsPath
@@ -283,7 +282,6 @@ const BLOCK_ROWS = 256
 type Expected = 'first' | 'element' | 'lone' | 'document' | 'tail'
 
 interface ElementFrame extends RowFrame {
-  /** Offset in the content: start of the first line of the element. */
   readonly lineStart: number
 }
 
@@ -403,7 +401,6 @@ function faultIn(text: string, frame: ElementFrame): JsonFault {
   return jsonFault(at < text.length, placeIn(text, at, frame))
 }
 
-/** Place of a position in the text of an element. */
 const placeIn = (text: string, at: number, frame: ElementFrame): JsonPlace =>
   placeBehind(Buffer.from(text.slice(0, at)), startOf(frame))
 
@@ -412,7 +409,6 @@ const startOf = ({ line, byteOffset, lineStart }: ElementFrame): JsonPlace => ({
   column: byteOffset - lineStart + 1,
 })
 
-/** Most bytes of a member of the context. */
 const CONTEXT_BYTES = 1024 * 1024
 const KEYS_SHOWN = 12
 const NULL = 0x6e
@@ -500,7 +496,6 @@ class Envelope {
     return new JsonFault(`"${this.#records.text}" leads nowhere: ${met}`, place)
   }
 
-  /** Parts of the context in a member. */
   #taken(depth: number, key: string) {
     const { to } = this.#records
     return this.#context.filter(
@@ -566,10 +561,8 @@ const MINUS = 0x2d
 
 type JsonReading =
   | { readonly value: JsonValue }
-  /** Message without any content. */
   | { readonly problem: string }
 
-/** Text of a place in a message. */
 type Spot = (at: number) => string
 
 const columnAlone: Spot = (at) => `column ${at + 1}`
@@ -689,7 +682,6 @@ function behind(pattern: RegExp, text: string, at: number): number {
 interface FramedValue {
   /** Behind the last byte; the start for what is no value (a comma, say). */
   readonly end: number
-  /** Number of line feeds. */
   readonly lines: number
   /** Behind the last line feed; -1 for none. */
   readonly lineStart: number
@@ -798,7 +790,6 @@ const ESCAPE = /^\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/
 
 type JsonSource = Pick<TextSource, 'path' | 'start' | 'text'>
 
-/** Fault of the content, with names of members as its only content. */
 class JsonFault extends Error {
   readonly place: JsonPlace
 
@@ -845,7 +836,6 @@ class JsonCursor {
     this.position = 0
   }
 
-  /** Passes white space in the window. */
   passSpace(): void {
     const { bytes } = this.window
     while (isSpace(bytes[this.position])) {
@@ -894,7 +884,6 @@ class JsonCursor {
     } while (open.length > 0)
   }
 
-  /** Passes the name of a member. @throws JsonFault */
   async readKey(): Promise<string> {
     if ((await this.peek()) !== QUOTE) throw this.broken()
     const key = await this.readValue(TOKEN_BYTES)
@@ -902,7 +891,6 @@ class JsonCursor {
     return key
   }
 
-  /** Reads and passes a value. @throws JsonFault, also for more than `limit` bytes */
   async readValue(limit: number): Promise<JsonValue> {
     await this.peek()
     const framed = await this.frame()

@@ -81,7 +81,6 @@ async function holdsUtf16(path: string, compression: Compression, text: string):
 export interface WorkbookPackage {
   /** OpenDocument 1.3, part 2, 2.2.1. */
   readonly isOpenDocument: boolean
-  /** Unpacked bytes of a part. */
   sizeOf(name: string): number
   /** @throws Error with the reason; WaybillError `export-too-large` */
   read(name: string): AsyncIterable<Buffer>
@@ -92,7 +91,6 @@ export interface WorkbookPackage {
 interface Relationship {
   /** The last word of the type. */
   readonly type: string
-  /** Name of a part. */
   readonly target: string
 }
 

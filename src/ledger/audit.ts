@@ -45,7 +45,6 @@ export const NONE_ASIDE: AsideContents = new Map()
 export interface PutAside {
   contents(jobId: number): Promise<AsideContents>
   list(): Promise<readonly AsideExport[]>
-  /** Jobs whose latest reading of an export of this name failed. */
   jobsOf(name: string): Promise<readonly string[]>
   /** @returns false if no export of this name is unread */
   begin(name: string, job: string, acting: Acting): Promise<boolean>

@@ -22,9 +22,7 @@ export interface Lease {
 /** A part of an export: the people of one worker. */
 export interface PartOf {
   readonly exportRow: number
-  /** From 0. */
   readonly number: number
-  /** Number of parts of the export. */
   readonly of: number
 }
 
@@ -83,7 +81,6 @@ export interface Leases {
 }
 
 export interface Waiter {
-  /** Owner, unique to the process; `processName` gives `host:pid`. */
   readonly owner: string
   readonly since: number
 }
@@ -137,7 +134,6 @@ export interface InstallationKey {
 export interface Pause {
   readonly by: string
   readonly note: string | null
-  /** Milliseconds since the epoch. */
   readonly at: number
   /** End of the pause, in milliseconds since the epoch; null for a pause that a person ends. */
   readonly until: number | null
@@ -226,7 +222,6 @@ export interface Fires {
    * @throws WaybillError `state-illegal`
    */
   move(fire: FireRecord, event: FireEvent, change?: FireChange): Promise<FireRecord | undefined>
-  /** Notes the run of a running fire. */
   noteRun(fire: FireRecord, runId: string): Promise<void>
 }
 
@@ -245,7 +240,6 @@ export interface DeliveredFile {
   readonly address: string
   readonly name: string
   readonly bytes: number
-  /** Milliseconds since the epoch. */
   readonly modifiedAt: number
 }
 
@@ -260,7 +254,6 @@ export interface Expectations {
 
 /** Open matters of all jobs. */
 export interface Overview {
-  /** Open matters by job. */
   standing(): Promise<Standing>
   /** Work beside the runs that may need somebody. */
   openWork(now: number): Promise<OpenWork>
@@ -268,11 +261,9 @@ export interface Overview {
 
 /** Open matters by job. */
 export interface Standing {
-  /** Notifications that are pending or given up. */
   readonly notifications: readonly { readonly job: string; readonly state: string; readonly count: number }[]
   /** Expectations whose latest deadline has passed without the exports. */
   readonly overdue: readonly { readonly job: string; readonly count: number }[]
-  /** Jobs with an unfinished backfill. */
   readonly backfills: readonly string[]
 }
 
@@ -288,7 +279,6 @@ export interface OpenWork {
     /** State of the latest. */
     readonly state: 'pending' | 'given-up'
     readonly count: number
-    /** Error of the latest try; null if delivery was never tried. */
     readonly error: string | null
     readonly since: number
   }[]
@@ -296,7 +286,6 @@ export interface OpenWork {
   readonly overdue: readonly (Pick<DeadlineRecord, 'job' | 'source' | 'due' | 'expected' | 'arrived'> & {
     readonly state: 'missing' | 'unreachable'
   })[]
-  /** Pauses without an end. */
   readonly pauses: readonly (Pause & { readonly job: string })[]
   /** Fires that nothing has made up for, and that no run has followed. */
   readonly missed: readonly { readonly job: string; readonly due: number; readonly reason: string }[]
@@ -316,14 +305,12 @@ interface NewNotification {
   readonly target: string
   /** Name of the target for people, without secrets. */
   readonly address: string
-  /** JSON. */
   readonly notice: string
 }
 
 /** A notification, with the name of the job. */
 export type NotificationRecord = NotificationRow & { readonly job: string }
 
-/** Changes of a notification beside the state. */
 interface NotificationChange {
   readonly at: number
   /** Time of the next try, for `fail`. */
@@ -336,7 +323,6 @@ export interface UntoldTarget {
   /** Name without secrets. */
   readonly target: string
   readonly state: 'pending' | 'given-up'
-  /** Error of the latest try, if any. */
   readonly error?: string
 }
 
@@ -369,7 +355,6 @@ export interface Notifications {
   move(claimed: NotificationRecord, event: NotificationEvent, change: NotificationChange): Promise<boolean>
   /** Makes all notifications of a job due that wait or were given up. @returns their number */
   revive(job: string, now: number): Promise<number>
-  /** Number of notifications of a job that wait or were given up. */
   countOpen(job: string): Promise<number>
 }
 
@@ -381,11 +366,9 @@ export interface PrunableRun extends Pick<RunRecord, 'backfill' | 'backfill_fold
   readonly startedAt: number
   readonly endedAt: number | null
   readonly prunedAt: number | null
-  /** Run that this run retried. */
   readonly origin: string | null
   /** Records still in doubt, or held after a look-up in vain. */
   readonly openDoubts: number
-  /** Files of the run, relative to the home. */
   readonly rejectsPath: string
   readonly receiptsPath: string
 }
@@ -416,9 +399,7 @@ export interface Fence {
 
 /** Numbers kept of each job and mapping: enough for every reader. */
 export interface KeptOfEach {
-  /** Profiles of exports. */
   readonly profiles: number
-  /** Files that runs have begun to read. */
   readonly deliveries: number
   /** Records of the audit since then: milliseconds since the epoch. */
   readonly auditSince: number

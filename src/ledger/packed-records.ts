@@ -22,11 +22,8 @@ export interface Held {
 }
 
 interface HeldSlot {
-  /** Hashed row key, 32 hex digits. */
   readonly rowKey: string
-  /** Hash of the rule, 8 hex digits. */
   readonly rule: string
-  /** State of the result: 0 preliminary, 1 final, 2 corrected. */
   readonly rank: number
 }
 

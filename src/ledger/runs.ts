@@ -61,16 +61,13 @@ export interface RunFilter {
    * matter.
    */
   readonly failed?: boolean | undefined
-  /** Earliest begin: milliseconds since the epoch. */
   readonly since?: number | undefined
   readonly states?: readonly RunState[] | undefined
   readonly among?: readonly string[] | undefined
   readonly except?: readonly string[] | undefined
   /** Name of a run: the beginning of the id, or the part behind the hyphen. */
   readonly named?: string | undefined
-  /** Only runs that left something behind for this reason. */
   readonly reason?: string | undefined
-  /** Only runs with an export of this name. */
   readonly export?: string | undefined
 }
 
@@ -87,7 +84,6 @@ export interface OpenMatters {
     readonly outcome: 'rejected' | 'in-doubt'
     readonly code: string
     readonly export: string
-    /** Rows rejected as a whole. */
     readonly rows: number
     readonly records: number
     /** When an earlier run first left one of these behind: milliseconds since the epoch; null if this run was the first. */
@@ -98,11 +94,9 @@ export interface OpenMatters {
 export interface Exports {
   /** Exports with the names of their mappings; null for a pruned mapping. */
   ofRun(runId: string): Promise<(ExportRecord & { readonly mapping: string | null })[]>
-  /** Open exports of unfinished runs, for all jobs of this name, at any gateway. */
   open(job: string): Promise<OpenExport[]>
   find(exportRow: number): Promise<ExportRecord | undefined>
   withContent(exportId: string): Promise<ExportRecord[]>
-  /** Latest first. */
   named(name: string): Promise<ExportRecord[]>
   /**
    * Arrival of an export among all exports that the job has read: higher for a later export. A name with new bytes gets a new arrival. A file
@@ -168,7 +162,6 @@ export interface PartRecord {
 /** Chunks, with their batches and exceptions. */
 export interface Chunks {
   ofExport(exportRow: number): Promise<ChunkRecord[]>
-  /** Chunks of all exports of the run, in the order of the exports. */
   ofRun(runId: string): Promise<ChunkRecord[]>
   batches(key: ChunkKey): Promise<BatchRecord[]>
   exceptions(key: ChunkKey): Promise<ExceptionRecord[]>
@@ -190,11 +183,9 @@ export interface Reason {
   readonly code: string
   readonly rule: string | null
   readonly exportName: string
-  /** Column or path of the value in question. */
   readonly field: string | null
   readonly message: string
   readonly count: number
-  /** Number of exceptions that later runs have settled. */
   readonly settled: number
   /** Number of exceptions that an earlier run had left behind alike. */
   readonly known: number
@@ -228,11 +219,9 @@ interface KnownCount {
 /** An acknowledgement: a person accepts rejects or the failure of a run as final. */
 export interface Acknowledgement {
   readonly run: string
-  /** The acknowledged reason; null: everything that the run left behind. */
   readonly code: string | null
   readonly by: string
   readonly note: string | null
-  /** Milliseconds since the epoch. */
   readonly at: number
 }
 

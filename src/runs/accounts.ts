@@ -35,10 +35,8 @@ interface Erasure {
   readonly dryRun: boolean
   /** People in the file, without duplicates. */
   readonly people: number
-  /** People with an account in the ledger. */
   readonly known: number
   readonly erased: number
-  /** People without an account at the gateway. */
   readonly notThere: number
   readonly refused: number
   /** NDJSON, a line per person; undefined if nothing was sent. */
@@ -52,7 +50,6 @@ interface PeopleFile {
   readonly file: string
   /** Job that names the gateway; undefined: gateway of the settings. */
   readonly job?: string | undefined
-  /** For the audit. */
   readonly by: Actor
 }
 
@@ -66,13 +63,11 @@ type Outcome = 'erased' | 'notThere' | 'refused'
 
 interface Person {
   readonly account: AccountKey
-  /** Line in the file, from 1. */
   readonly line: number
   /** Column `dateOfBirth`; empty if the file has none. */
   readonly born: string
 }
 
-/** Concurrent deletions. */
 const AT_ONCE = 8
 
 /**
@@ -275,13 +270,10 @@ interface Crosswalk {
   readonly job: string
   readonly gateway: string
   readonly file: string
-  /** People in the file. */
   readonly written: number
-  /** People unknown to the ledger, or without an account id from the gateway. */
   readonly unknown: number
 }
 
-/** People per look-up. */
 const PEOPLE_AT_ONCE = 500
 
 /**

@@ -108,7 +108,6 @@ async function askForRun(
   return askWorkers(application, watch, { ...asked, request })
 }
 
-/** Notes the incomplete exports of a run that looked for all exports of the job. */
 async function notingWaiting(
   deps: RunDependencies,
   { definition: { job } }: Job,
@@ -370,9 +369,7 @@ export const traceExportRow = (
 
 export interface ReconciledRun extends Reconciled, RunStory {
   readonly run: string
-  /** Records still in doubt. */
   readonly inDoubt: number
-  /** Profiles read. */
   readonly reads: number
   readonly verified?: Verified | undefined
 }

@@ -74,14 +74,12 @@ export interface Amending {
   readonly runLedger: RunLedger
   /** Appends to the receipts of the run. The result goes into the ledger, in the transaction of the outcomes. */
   readonly receipt: (receipts: readonly Receipt[]) => Promise<Receipted>
-  /** Opens the receipts of the run. */
   readonly receiptsFile: () => AppendedFile
   /** Aborted when the operator stops the process, or when the lease is lost. */
   readonly signal: AbortSignal
 }
 
 export interface AmendingDependencies extends WaitingDependencies {
-  /** Folder of the receipts. */
   readonly home: string
 }
 

@@ -32,7 +32,6 @@ export interface GatewayConnection {
 /** Built by `src/application.ts` alone. */
 export interface Application
   extends Pick<RunDependencies, 'now' | 'random' | 'sleep' | 'owner' | 'isDead' | 'interrupt' | 'sendPart'> {
-  /** Version of the program. */
   readonly version: string
   readonly settings: Settings
   /** User of this process, according to the operating system. */
@@ -44,7 +43,6 @@ export interface Application
    * @throws WaybillError `ledger-missing` if a home with history has no ledger, and no option allows a new one
    */
   readonly openLedger: (without?: WithoutOld, at?: number) => Promise<Ledger>
-  /** Opens the queue beside a ledger in PostgreSQL. */
   readonly openTickets: (opening: { readonly supervises: boolean }) => Promise<Tickets>
   /** Opens an existing ledger, which refuses all writes. */
   readonly readLedger: () => Promise<Ledger>

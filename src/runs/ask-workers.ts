@@ -43,7 +43,6 @@ export async function openSharedTickets(application: Application): Promise<Ticke
 
 interface Asked {
   readonly job: Job
-  /** From `chooseGateway`. */
   readonly gateway: string
   readonly request: RunRequest
 }

@@ -28,7 +28,6 @@ import { identityToSend, type WithoutOld } from './which-installation.ts'
 /** Concurrency limit of any job; the job's own limit is lower. */
 const MOST_CONNECTIONS = 64
 
-/** Random bytes in each credential of the built-in gateway. */
 const CREDENTIAL_BYTES = 32
 
 interface ConnectionParts extends Pick<TransportOptions, 'now' | 'nextRequestId' | 'onRequest'> {
@@ -93,13 +92,11 @@ const Credentials = z.object({
 })
 type Credentials = z.infer<typeof Credentials>
 
-/** First line of its output. */
 const Listening = z.union([
   z.object({ url: z.string() }),
   z.object({ error: z.object({ message: z.string() }) }),
 ])
 
-/** Grace period for ending, in milliseconds. */
 const END_MS = 5_000
 
 /**
@@ -243,9 +240,7 @@ export async function openRunDependencies(
 
 export interface RunWatch {
   readonly listener: RunListener
-  /** Receives the destination of the records, for people. */
   readonly onConnected?: (words: string) => void
-  /** Called for every request to a gateway. */
   readonly onRequest?: TransportOptions['onRequest'] | undefined
 }
 

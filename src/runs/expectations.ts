@@ -19,11 +19,8 @@ import { createJobList, listJobs, withMappings } from './scheduled-jobs.ts'
 import { createTeller } from './teller.ts'
 
 interface Expected {
-  /** Jobs with an expectation. */
   readonly jobs: readonly Job[]
-  /** Findings of expectations that are due. */
   readonly found: readonly Assessment[]
-  /** Invalid job files. */
   readonly problems: readonly { readonly name: string; readonly problem: WaybillError }[]
 }
 
@@ -102,7 +99,6 @@ export interface ExplainedJob {
   /** Newest first. */
   readonly last: readonly FireRecord[]
   readonly next: readonly number[]
-  /** Time zone for display. */
   readonly zone: string
   readonly expected: readonly ExplainedExpectation[]
 }

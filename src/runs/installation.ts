@@ -102,7 +102,6 @@ interface Begun {
   readonly folder: string
   /** Paths relative to the folder. */
   readonly written: readonly string[]
-  /** Existing files, left unchanged. */
   readonly kept: readonly string[]
 }
 

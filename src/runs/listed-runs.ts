@@ -22,7 +22,6 @@ import type { Person } from './resolve.ts'
 type ShownState = 'under-way' | 'stopped' | 'interrupted' | 'finished' | 'failed'
 
 export interface RunQuestion {
-  /** Runs per page. */
   readonly limit: number
   /** From 1. */
   readonly page?: number
@@ -36,7 +35,6 @@ export interface RunQuestion {
 
 export interface ListedRuns {
   readonly runs: readonly ListedRun[]
-  /** Runs on all pages. */
   readonly total: number
   readonly page: number
   readonly pages: number
@@ -129,7 +127,6 @@ export const showRun = (application: Application, name = 'latest'): Promise<RunS
 /** JSON of `waybill show`. */
 export const runJson = ({ summary, reasons }: RunStory): object => ({ ...summary, reasons })
 
-/** Line of the log file. */
 const Line = z.looseObject({
   timestamp: z.string(),
   level: z.string(),
@@ -147,7 +144,6 @@ export async function* logOfRun(application: Application, name = 'latest'): Asyn
   const { id } = await withKnownLedger(application, (ledger) => nameRun(ledger, name))
   for (const file of filesOf(application.settings.logFile)) {
     for await (const text of textLines(createReadStream(file))) {
-      // Skips parsing of lines without the run's id.
       if (!text.includes(id)) continue
       const line = parsed(text)
       if (line?.run === id) yield line

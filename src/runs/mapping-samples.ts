@@ -93,11 +93,9 @@ export type Compare = (
   exportRow: number,
 ) => Promise<ComparedOutcomes>
 
-/** A mapping beside an export of the last weeks. */
 interface MappingView {
   readonly mapping: string
   readonly file: string
-  /** The export to look at, and all to choose from. */
   readonly sample: MappingSample | null
   readonly samples: readonly MappingSample[]
   /** Effect of the changes since the run of the sample. */
@@ -133,7 +131,6 @@ function onlyKnown(error: unknown): WaybillError {
 
 interface SampleWithMapping {
   readonly sample: ReceivedExport
-  /** Mapping of the run that read the export. */
   readonly kept: LoadedMapping
 }
 

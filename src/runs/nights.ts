@@ -13,7 +13,6 @@ export type NightState = 'well' | 'left' | 'failed' | 'stopped' | 'under-way'
 export interface NightRun {
   readonly run: string
   readonly state: NightState
-  /** Set for a run under way. */
   readonly activity?: RunActivity
 }
 

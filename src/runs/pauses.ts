@@ -43,7 +43,6 @@ export const unpauseJob = (application: Application, name: string, person: Perso
 interface Changing {
   readonly ledger: Awaited<ReturnType<Application['openLedger']>>
   readonly jobId: number
-  /** Zone of the schedule; UTC for a job without one. */
   readonly zone: string
   readonly at: number
 }

@@ -44,7 +44,6 @@ import { receiveOriginal } from './take-up.ts'
 
 export type SampleSize = Readonly<z.infer<typeof Size>>
 
-/** Records judged together. */
 const RECORDS_AT_ONCE = 500
 
 export interface Reconciled {
@@ -120,7 +119,6 @@ const heldOf = ({ row, rule, content }: Entry): Held => ({
   content,
 })
 
-/** Key of a record within its chunk. */
 const positionOf = ({ row, rule, content }: Pick<ExceptionRecord, 'row' | 'rule' | 'content'>): string =>
   `${row}\n${rule}\n${content}`
 
@@ -184,7 +182,6 @@ export async function withRunAgain<Result>(
   } catch (error) {
     throw await namingCredential(error, deps.gateway)
   } finally {
-    // An unfinished run, this or another, resumes with the files fetched and kept.
     const unfinished = await deps.ledger.runs.unfinished(run.job_id, kindOf(run))
     await arrival.close(unfinished !== undefined)
   }
@@ -281,20 +278,16 @@ function connectAgain(
     readProfile: (entries: readonly Entry[], ids: AccountIds): Promise<ProfileRecord[] | undefined> =>
       readProfile(gateway, load.sending.read, entries, ids),
     accountIds,
-    /** Hashed reference of a person. */
     accountOf: (entry: Entry): string => identity.account(entry.account),
-    /** Hashed NPI of a provider. */
     npiOf: identity.npi,
     /** True if the job replaces changed care-team entries. */
     replaces: load.careTeams.changed === 'replace',
-    /** Reads of profiles so far. */
     get reads(): number {
       return runLedger.tallies.requests.readBack
     },
   }
 }
 
-/** Limit of listed transaction ids of differing or missing records. */
 const LISTED = 100
 /** Profiles in memory, for people with records in several chunks. */
 const PROFILES_HELD = 1_000
@@ -307,9 +300,7 @@ const VerifiedForm = z.object({
   sample: Size,
   seed: z.string(),
   records: z.object({ biometric: VerifiedCounts, condition: VerifiedCounts, careTeam: VerifiedCounts }),
-  /** Differing fields, with counts. */
   fields: z.partialRecord(z.enum(COMPARED_FIELDS), whole),
-  /** First differing or missing records. */
   listed: z.array(
     z.object({
       transactionId: z.string(),

@@ -36,7 +36,6 @@ import { takeUp } from './take-up.ts'
 /** Person who decides, and the reason if given. */
 export type Person = Pick<Resolution, 'by' | 'note'>
 
-/** Records decided in one transaction. */
 const RECORDS_AT_ONCE = 500
 
 /**
@@ -132,7 +131,6 @@ export async function resendInDoubt(
     decided: () => ({ decided: { decisions, resolution } }),
   })
   const isFreed = (await deps.ledger.left.resolutions(run.id)).some((one) => one.at === resolution.at)
-  // Work in flight of a backfill could not be settled: `end` reports on the backfill.
   if (!isFreed && end.error !== undefined) throw end.error
   return { ...end, decided: decisions.length }
 }
@@ -247,7 +245,6 @@ export interface Acknowledging {
   readonly reason?: string | undefined
   /** All runs of this job so far; without a reason, its refused start, too. */
   readonly job?: string | undefined
-  /** Only runs with an export of this name. */
   readonly export?: string | undefined
   /** Only runs that began later: milliseconds since the epoch. */
   readonly since?: number | undefined
@@ -257,7 +254,6 @@ export interface Acknowledging {
 
 export interface Acknowledged {
   readonly runs: readonly string[]
-  /** Runs that still need somebody. */
   readonly left: number
   /** Records in doubt of these runs: a person must decide. */
   readonly inDoubt: number

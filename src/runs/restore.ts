@@ -21,7 +21,6 @@ export interface Restored {
   readonly unfinished: readonly string[]
   /** Runs with receipts in the home, and missing in the backup. */
   readonly unknownRuns: readonly string[]
-  /** The previous ledger, moved aside. */
   readonly aside: string | undefined
 }
 

@@ -32,13 +32,9 @@ import { carryOut, type Holding, whileHeld } from './take-up.ts'
 import type { WithoutOld } from './which-installation.ts'
 
 export interface RunOptions extends WithoutOld {
-  /** Files instead of the exports that the job finds. */
   readonly files: readonly string[]
-  /** Row limit for each export. */
   readonly limit: number
-  /** Accepts exports that differ from earlier deliveries. */
   readonly acceptDrift: boolean
-  /** Accepts exports that may be cut. */
   readonly acceptEnd?: boolean | undefined
   /** Finishes the unfinished run alone: no new export is read. */
   readonly unfinishedAlone?: boolean | undefined

@@ -5,7 +5,6 @@ import { type ReceivedExport, type SourceSettings, withPassingArrival } from '..
 import { ANY_RULES } from '../run/found-delivery.ts'
 import { shellWord, shown } from '../system/shown-text.ts'
 
-/** Limit of file names in an error about an archive. */
 const MOST_NAMED = 5
 
 /**

@@ -188,7 +188,6 @@ export function countRuns(metrics: Metrics, job: string) {
   } satisfies RunListener
 }
 
-/** Adds the growth of numbers since the last count. */
 function createGrowth(metrics: Metrics) {
   let before: readonly Counted[] = []
   return {

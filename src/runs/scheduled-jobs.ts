@@ -90,7 +90,6 @@ async function listJob(settings: Settings, name: string): Promise<ListedJob<Job>
   }
 }
 
-/** Number of recent runs and fires to search. */
 const LOOKED_AT = 50
 
 export const isNothingFound = (error: unknown): boolean =>

@@ -49,7 +49,6 @@ const LOINC = { codeSystem: '2.16.840.1.113883.6.1', codeSystemName: 'LOINC' }
 const ICD10 = { codeSystem: '2.16.840.1.113883.6.90', codeSystemName: 'ICD-10-CM' }
 const SOURCE = { name: 'Made up', type: 'screening' }
 
-/** LOINC code, UCUM unit, and the range of most adults. */
 const MEASUREMENTS = [
   { code: '29463-7', name: 'Body weight', unit: 'kg', from: 52, to: 110 },
   { code: '8480-6', name: 'Systolic blood pressure', unit: 'mm[Hg]', from: 104, to: 158 },
@@ -151,7 +150,6 @@ export async function seedGateway(
   return seeded
 }
 
-/** @param pages limit of pages to answer */
 async function answerTest(gateway: Gateway, account: Account, pages: number): Promise<void> {
   const test = await gateway.assessmentAs(account)
   let page = await test.currentPage()

@@ -90,7 +90,6 @@ async function findToTakeUp(
   throw new WaybillError('nothing-left', `run ${run.id} has nothing left to retry`)
 }
 
-/** With the name of its mapping; null if pruned. */
 type NamedExport = ExportRecord & { readonly mapping: string | null }
 
 /** Compiles a mapping once for all exports that use it: compiling takes longer than finding an export. */
@@ -210,7 +209,6 @@ export async function carryOut(plan: RunPlan, world: World): Promise<JobEnd> {
 
 export interface Holding {
   readonly held: HeldJob
-  /** Id for a new run. */
   readonly runId: string
   readonly arrival: Arrival
 }

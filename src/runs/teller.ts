@@ -69,7 +69,6 @@ export function createTeller(
       )
   let underWay: Promise<void> = Promise.resolve()
   return {
-    /** Stores the notice for delivery. */
     tell: (notice: UnsentNotice, targets: readonly Target[]): Promise<void> =>
       outbox.tell(sentFrom(notice, installation(context)), targets).catch(async () => {
         logger.warn(`the notification ${notice.kind} cannot be stored: it is delivered now or never`, {

@@ -295,7 +295,6 @@ function moveCounts(counts: Counts, moves: readonly OutcomeMove[]): void {
 
 const RecordKind = z.enum(RECORD_KINDS)
 
-/** Number of later runs searched, newest first. */
 const RUNS_LOOKED_AT = 1_000
 
 /**

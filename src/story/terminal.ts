@@ -188,7 +188,6 @@ function recordsTable(records: RunSummary['records'], columns: number | undefine
   )
 }
 
-/** Most exports, and most files of rejects, to show one by one. */
 const SHOWN = 12
 
 /** Table of exports. Of many, shows those with most left behind, and counts the others. */
@@ -239,10 +238,8 @@ function writtenFiles({ exports, files }: Pick<RunSummary, 'exports' | 'files'>)
   ]
 }
 
-/** Most reasons to show; the others are counted. */
 const REASONS_SHOWN = 15
 
-/** Most rules to name in a line; more are counted. */
 const RULES_NAMED = 3
 
 /** Most exports to name in a line. Of more, one is named, as a name may fill a line. */
@@ -345,7 +342,6 @@ function stateText({ state, reason, activity }: ListedRun): string {
   return `${state}${because(reason)}`
 }
 
-/** Most frequent reason of rows and records, and the exports that failed as a whole. */
 function reasonText(one: ListedRun): string {
   const { mostFrequent } = one
   // A failed export is settled once a later run of the job has read the file.

@@ -24,7 +24,6 @@ export interface UnpackRules {
 
 export interface UnpackedExport {
   readonly file: string
-  /** Path within the archive. */
   readonly member?: string
 }
 

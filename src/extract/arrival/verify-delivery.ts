@@ -199,7 +199,6 @@ export function waitingText({ delivery, lacks }: WaitingExport, rules: ArrivalRu
   return `${delivery.name}: ${lacks.map((lack) => words[lack]).join(', ')}`
 }
 
-/** Most lines. */
 const MOST_SHOWN = 20
 
 /** Describes each incomplete export in a line. */

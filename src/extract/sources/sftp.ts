@@ -294,9 +294,7 @@ interface SftpLogin {
   readonly host: string
   readonly port: number
   readonly user: string
-  /** Fingerprint of the host key, or the path of a known_hosts file. */
   readonly hostKey: string
-  /** Path of the private key. Default: the password */
   readonly keyFile?: string | undefined
 }
 

@@ -125,7 +125,6 @@ export const notArchived = (archive: string, why: string, cause: unknown): Waybi
 
 export const MAY_NOT_WRITE = 'this user may not write there'
 
-/** Article of a list. */
 interface ListedArticle {
   readonly contentId: string
   readonly title?: string | undefined
@@ -266,7 +265,6 @@ export function meantBy(patterns: readonly string[], refused: readonly RefusedFi
   )
 }
 
-/** Most characters of a name in a message. */
 const MOST_SHOWN = 120
 
 /** In one line, without control characters. */

@@ -186,7 +186,6 @@ function withNumbers(text: string): string {
   return made
 }
 
-/** Statements outside of transactions. */
 function statementsOn(connection: Writer, dialect: Dialect): Statements {
   const all: Statements['all'] = async (text, ...parameters) =>
     (await connection.executeQuery<Row>(CompiledQuery.raw(withNumbers(text), [...parameters]))).rows

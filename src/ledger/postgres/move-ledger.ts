@@ -26,7 +26,6 @@ import { plainDeliveredOf } from './delivered.ts'
 import { makeTables } from './open-ledger.ts'
 
 const BUSY_TIMEOUT_MS = 10_000
-/** Bounds of a transaction of the copy. */
 const ROWS_AT_ONCE = 1_000
 const BYTES_AT_ONCE = 1024 ** 2
 
@@ -168,7 +167,6 @@ function closeFile(source: SyncStatements, mark: string, { now, isDead }: Moving
 
 interface Columns {
   readonly all: readonly string[]
-  /** Columns of the primary key; without one, all. */
   readonly key: readonly string[]
 }
 

@@ -11,7 +11,6 @@ import type { Statements } from './exclusive.ts'
 
 export interface BackedUp {
   readonly bytes: number
-  /** Milliseconds since the epoch. */
   readonly takenAt: number
 }
 

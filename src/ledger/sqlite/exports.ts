@@ -128,7 +128,6 @@ const profilesOf = ({ db }: Exclusive): Profiles => ({
   },
 })
 
-/** @param place boot and PID namespace of this process (`ProcessTable.place`) */
 const chunksOf = ({ db }: Exclusive, place: string | undefined): Chunks => ({
   ofExport: (exportRow) =>
     db.selectFrom('chunk').selectAll().where('export_row', '=', exportRow).orderBy('number').execute(),

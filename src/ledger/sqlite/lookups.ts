@@ -160,7 +160,6 @@ const forgottenPeople = (
     }),
 })
 
-/** Results of earlier runs by person. */
 const notesOnPeople = ({ db, dialect }: Exclusive): Pick<People, 'collected' | 'medicalRequests'> => ({
   async collected(jobId, people) {
     const rows = await rowsOf(dialect, people, (keys) =>

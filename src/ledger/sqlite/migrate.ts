@@ -11,7 +11,6 @@ export type OnNewLedger = () => number | undefined
 
 interface Migrating {
   readonly migrations: Readonly<Record<string, Migration>>
-  /** Names of the migrations that the ledger has. */
   readonly applied: readonly string[]
   /** File or address of the ledger, without a password. */
   readonly where: string

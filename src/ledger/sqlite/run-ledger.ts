@@ -478,7 +478,6 @@ async function countRows(
     ...[read, rejected, skipped, part.exportRow, part.number],
   )
 }
-/** @returns the row of each batch */
 async function insertBatches(
   statements: Statements,
   intents: readonly BatchIntent[],

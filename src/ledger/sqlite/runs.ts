@@ -137,7 +137,6 @@ function knownRuns({ db }: Exclusive): Pick<Runs, 'unfinished' | 'find' | 'list'
   }
 }
 
-/** Runs that need a person. */
 const openRuns = ({ db }: Exclusive): Pick<Runs, 'openMatters' | 'openPeople'> => ({
   async openMatters() {
     const failed = await db.selectFrom('run').select('run.id').where(FAILED_STILL).execute()

@@ -282,7 +282,7 @@ async function mappingsMeant(folders: DefinitionFolders, named: readonly string[
 
 const casesFile = (mapping: LoadedMapping): string => mapping.file.replace(/\.ya?ml$/, '.cases.yaml')
 
-/** Text of a mapping's cases; undefined without cases. @throws WaybillError `cases-not-found`: the file cannot be read */
+/** Text of a mapping's cases; undefined without cases. @throws `cases-not-found`: the file cannot be read */
 async function readCasesText(mapping: LoadedMapping): Promise<string | undefined> {
   const file = casesFile(mapping)
   try {
@@ -432,7 +432,7 @@ export interface Bound extends Reading {
   readonly map: RowMapper
 }
 
-/** @throws WaybillError as `readMapping`, and what opening the export throws */
+/** @throws as `readMapping`, and what opening the export throws */
 export async function bound(
   { settings, now }: Pick<CommandContext, 'settings' | 'now'>,
   name: string,

@@ -90,7 +90,7 @@ async function editOn(
   return EXIT.ok
 }
 
-/** Finds the file of a mapping, also of an invalid one. @throws WaybillError `mapping-not-found` */
+/** Finds the file of a mapping, also of an invalid one. @throws `mapping-not-found` */
 async function fileOf({ settings }: CommandContext, name: string): Promise<{ readonly file: string }> {
   try {
     return await readMapping(settings, name)

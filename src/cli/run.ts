@@ -160,7 +160,7 @@ const backfill: Action<'backfill'> = async (context, options) => {
   return (await beginBackfill(context, beginOnTerminal(context, options), options.job, range, onFound)).exit
 }
 
-/** @throws WaybillError `usage-wrong` for a missing folder, or a file */
+/** @throws `usage-wrong` for a missing folder, or a file */
 async function folderOf(given: string): Promise<string> {
   const folder = absolute(given)
   const found = await stat(folder).catch(() => undefined)
@@ -374,7 +374,7 @@ async function resendAll(context: CommandContext, options: Options<'resolve'>): 
   return resent.exit
 }
 
-/** @throws WaybillError `usage-wrong` for an empty name or note */
+/** @throws `usage-wrong` for an empty name or note */
 export function personOf(
   { user }: Pick<CommandContext, 'user'>,
   deciding: Pick<Options<'resolve'>, 'by' | 'note'>,
@@ -535,7 +535,7 @@ function assertOneWay({ run, job, reason, since, ...more }: Choosing): void {
 /**
  * Prints the chosen runs, and does nothing to them.
  * @param start refused start chosen with the runs
- * @throws WaybillError `nothing-left` for none; `run-not-found`
+ * @throws `nothing-left` for none; `run-not-found`
  */
 async function listChosen(
   context: CommandContext,

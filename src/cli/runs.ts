@@ -172,7 +172,7 @@ const report: Action<'report'> = async (context, options) => {
   return EXIT.ok
 }
 
-/** Replaces only an earlier report of the same run. @throws WaybillError `usage-wrong` */
+/** Replaces only an earlier report of the same run. @throws `usage-wrong` */
 async function writeReport(file: string, run: string, page: string): Promise<void> {
   const there = await beginningOf(file)
   if (there !== undefined && !isReportOf(there, run))

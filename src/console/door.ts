@@ -72,7 +72,7 @@ export interface Door {
   redirect(reply: FastifyReply, path: string): FastifyReply
   /** @param more HTML below the words */
   refuse(reply: FastifyReply, status: number, words: string, more?: string): FastifyReply
-  /** Listens, and prints the first address. @throws WaybillError `usage-wrong` for a place in use */
+  /** Listens, and prints the first address. @throws `usage-wrong` for a place in use */
   open(): Promise<void>
   close(): Promise<void>
 }
@@ -349,7 +349,7 @@ export function inSession(request: FastifyRequest): Session {
   return session
 }
 
-/** Fields of a form of the session. @throws WaybillError `usage-wrong` for a form of another page */
+/** Fields of a form of the session. @throws `usage-wrong` for a form of another page */
 export function formOf(request: FastifyRequest): URLSearchParams {
   const form = request.body instanceof URLSearchParams ? request.body : new URLSearchParams()
   if (!isSecret(inSession(request).csrf, form.get('csrf')))

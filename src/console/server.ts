@@ -66,7 +66,7 @@ interface ConsoleParts {
 
 /**
  * @returns the place of listening; `close` ends the console, after the work begun there
- * @throws WaybillError `usage-wrong` for a place in use, or an address elsewhere than loopback without login and TLS
+ * @throws `usage-wrong` for a place in use, or an address elsewhere than loopback without login and TLS
  */
 export async function startConsole(
   parts: ConsoleParts,
@@ -131,7 +131,7 @@ export async function startConsole(
   }
 }
 
-/** Other machines come in by a login, over TLS. @throws WaybillError `usage-wrong` */
+/** Other machines come in by a login, over TLS. @throws `usage-wrong` */
 function assertGuarded({ listen, application, tls }: ConsoleParts): void {
   if ('socket' in listen || ['127.0.0.1', 'localhost', '::1'].includes(listen.host)) return
   const { consoleUrl, consoleProxySecret, consoleIssuer } = application.settings
@@ -193,7 +193,7 @@ function answer({ door }: Console, request: FastifyRequest, reply: FastifyReply,
   return door.send(reply, framed(page, viewerOf(session), { path, notice }))
 }
 
-/** @throws WaybillError `role-missing` */
+/** @throws `role-missing` */
 function assertRole(request: FastifyRequest, role: Role, needed: string): void {
   const { name, roles } = inSession(request).user
   if (roles.has(role)) return

@@ -66,7 +66,7 @@ export interface OpenFormat {
   /**
    * The rows in blocks of some hundred, read as they are consumed.
    * @param from origin of the first row, from an earlier reading: the rows are equal to those of that reading. Default: the first row
-   * @throws WaybillError `export-unreadable`; `export-changed` where the content ends before `from`
+   * @throws `export-unreadable`; `export-changed` where the content ends before `from`
    */
   rows(from?: Origin): AsyncIterable<readonly Row[]>
   /**

@@ -34,7 +34,7 @@ type JsonDefinition = Extract<ReadDefinition, { format: 'json' }>
 /** Paths from the document to members outside of the list, by their names in rows. */
 type ContextPaths = Readonly<Record<string, readonly string[]>>
 
-/** @throws WaybillError `export-empty`, `export-unreadable` */
+/** @throws `export-empty`, `export-unreadable` */
 export async function openJson(
   path: string,
   compression: Compression,
@@ -133,7 +133,7 @@ interface JsonRecords {
 
 /**
  * Finds the first row.
- * @throws WaybillError `export-empty`: only white space; `export-unreadable`: not JSON, no list where the path leads, or no context before the
+ * @throws `export-empty`: only white space; `export-unreadable`: not JSON, no list where the path leads, or no context before the
  *   list
  */
 async function findRecords(
@@ -559,9 +559,7 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const MINUS = 0x2d
 
-type JsonReading =
-  | { readonly value: JsonValue }
-  | { readonly problem: string }
+type JsonReading = { readonly value: JsonValue } | { readonly problem: string }
 
 type Spot = (at: number) => string
 

@@ -32,7 +32,7 @@ interface OpenSheet {
   readonly bytes: number
 }
 
-/** @throws WaybillError `export-unreadable`, `export-empty`, `export-too-large` */
+/** @throws `export-unreadable`, `export-empty`, `export-too-large` */
 export async function openXlsx(
   path: string,
   compression: Compression,
@@ -55,7 +55,7 @@ export async function openXlsx(
   }
 }
 
-/** Names of the sheets with content, visible ones first. @throws WaybillError as `openXlsx` */
+/** Names of the sheets with content, visible ones first. @throws as `openXlsx` */
 export async function filledSheets(path: string): Promise<readonly string[]> {
   const compression = await detectCompression(path, DEFAULT_LIMITS)
   const list = async function* (opened: WorkbookPackage) {
@@ -103,7 +103,7 @@ async function* lookThrough(
   yield { sheet, context: book.context, top, survey, bytes: opened.sizeOf(sheet.part) }
 }
 
-/** @throws WaybillError `export-unreadable` (not there, or one of several), `export-empty` */
+/** @throws `export-unreadable` (not there, or one of several), `export-empty` */
 async function sheetOf(book: Book, wanted: string | undefined): Promise<SheetEntry> {
   const { path, sheets } = book
   const listed = (some: readonly SheetEntry[]): string =>
@@ -229,7 +229,7 @@ const isFilled = (cell: string | undefined): boolean => (cell ?? '').trim() !== 
 /**
  * Survey of a sheet before its rows are read. Merged cells, filters and checksums follow the rows but concern all of them, and another
  * table may follow below. Doubts are reported or refused, never guessed.
- * @throws WaybillError `export-unreadable` for ambiguous rows or columns
+ * @throws `export-unreadable` for ambiguous rows or columns
  */
 function createSurveyor(path: string, read: XlsxDefinition, { columns, line: headerLine }: Top) {
   const seen = new Uint8Array(MOST_ROWS / 8 + 1)
@@ -626,7 +626,7 @@ const MOST_STRING_BYTES = 128 * 1024 * 1024
 
 /**
  * The table of shared strings (18.4.9), in one buffer: an array of texts would take several times the memory.
- * @throws WaybillError `export-too-large`
+ * @throws `export-too-large`
  */
 export async function readStrings(
   path: string,

@@ -35,7 +35,7 @@ export const isOfficeDocument = (members: readonly string[]): boolean =>
 const isOpenDocument = (has: (name: string) => boolean): boolean =>
   has('content.xml') && has('META-INF/manifest.xml')
 
-/** True for a zip archive, a workbook among them, or an old office document. @throws WaybillError `export-unreadable` */
+/** True for a zip archive, a workbook among them, or an old office document. @throws `export-unreadable` */
 export async function isPacked(path: string): Promise<boolean> {
   const packing = await packingOf(path).catch((cause) => {
     throw unreadable(path, cause)
@@ -45,7 +45,7 @@ export async function isPacked(path: string): Promise<boolean> {
 
 /**
  * Refuses a file of another kind than the mapping reads, by its first bytes, if rows or parts could not say why.
- * @throws WaybillError `export-unreadable`, `export-empty`
+ * @throws `export-unreadable`, `export-empty`
  */
 export async function refuseKind(path: string, compression: Compression, format: string): Promise<void> {
   const packing = await packingOf(path, compression.version)
@@ -96,7 +96,7 @@ interface Relationship {
 
 const MOST_PARTS = 10_000
 
-/** Opens the package for `use`. @throws WaybillError `export-unreadable`, `export-changed` */
+/** Opens the package for `use`. @throws `export-unreadable`, `export-changed` */
 export async function* usingPackage<Result>(
   path: string,
   compression: Compression,

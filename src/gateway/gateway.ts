@@ -14,7 +14,7 @@ import { createBiometrics, createCareTeams, createConditions } from './health-pr
 import { createMedicalRecords, type Spelling } from './medical-records.ts'
 import { createTransport, type Transport, type TransportOptions } from './transport.ts'
 
-/** Returns the person's bearer token. @throws WaybillError `gateway-refused-credentials` if there is no token */
+/** Returns the person's bearer token. @throws `gateway-refused-credentials` if there is no token */
 export type UserToken = (account: Account) => Promise<string>
 
 export interface GatewayOptions extends TransportOptions {
@@ -37,7 +37,7 @@ export interface Gateway extends Readonly<ReturnType<typeof sectionsOver>> {
   close(): void
 }
 
-/** Creates the client. @throws WaybillError `settings-invalid` if an address or a credential cannot be used */
+/** Creates the client. @throws `settings-invalid` if an address or a credential cannot be used */
 export function createGateway(options: GatewayOptions): Gateway {
   return gatewayOver(createTransport(options), options)
 }
@@ -65,7 +65,7 @@ function sectionsOver(transport: Transport, options: OverTransport) {
     /**
      * Opens the paged test for a person.
      *
-     * @throws WaybillError `settings-invalid` without a source of personal tokens; errors of `userToken`
+     * @throws `settings-invalid` without a source of personal tokens; errors of `userToken`
      */
     async assessmentAs(account: Account): Promise<Assessment> {
       if (options.userToken === undefined)

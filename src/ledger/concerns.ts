@@ -110,7 +110,7 @@ export interface Installation {
   /**
    * Sets the key of a ledger without a key. From then on, runs of this process are refused if another process changes the key.
    * @param changedAt given if a person states that records were sent under another key: the ledger then counts as a copy of this instant
-   * @throws WaybillError `key-differs`; `run-unfinished` if the key is changed while a run is unfinished
+   * @throws `key-differs`; `run-unfinished` if the key is changed while a run is unfinished
    */
   useKey(fingerprint: string, changedAt: number | undefined): Promise<void>
   hasMet(gateway: string): Promise<boolean>
@@ -135,7 +135,7 @@ export interface Pause {
   readonly by: string
   readonly note: string | null
   readonly at: number
-  /** End of the pause, in milliseconds since the epoch; null for a pause that a person ends. */
+  /** End of the pause; null for a pause that a person ends. */
   readonly until: number | null
 }
 
@@ -159,7 +159,7 @@ export interface LastTargets {
 export interface Suspicion {
   /** Number of the copy; 0 for an original. */
   readonly copy: number
-  /** When the copy was first used, milliseconds since the epoch: the original ledger has sent nothing observed later. */
+  /** When the copy was first used: the original ledger has sent nothing observed later. */
   readonly until: number | undefined
 }
 
@@ -219,7 +219,7 @@ export interface Fires {
    * Moves a fire to the next state.
    * @param fire as it was read
    * @returns the changed fire; undefined if another process has moved the fire since
-   * @throws WaybillError `state-illegal`
+   * @throws `state-illegal`
    */
   move(fire: FireRecord, event: FireEvent, change?: FireChange): Promise<FireRecord | undefined>
   noteRun(fire: FireRecord, runId: string): Promise<void>
@@ -267,7 +267,7 @@ export interface Standing {
   readonly backfills: readonly string[]
 }
 
-/** Work beside the runs that may need somebody. Instants are milliseconds since the epoch. */
+/** Work beside the runs that may need somebody. */
 export interface OpenWork {
   /** Notifications that were given up lately, or wait for long, by job and target. */
   readonly undelivered: readonly {
@@ -350,7 +350,7 @@ export interface Notifications {
   /**
    * Stores the result of a claimed notification.
    * @returns false, without a write, if another process has claimed the notification since
-   * @throws WaybillError `state-illegal`
+   * @throws `state-illegal`
    */
   move(claimed: NotificationRecord, event: NotificationEvent, change: NotificationChange): Promise<boolean>
   /** Makes all notifications of a job due that wait or were given up. @returns their number */
@@ -358,7 +358,7 @@ export interface Notifications {
   countOpen(job: string): Promise<number>
 }
 
-/** Facts about a run that decide whether the detail may be removed. Instants are milliseconds since the epoch. */
+/** Facts about a run that decide whether the detail may be removed. */
 export interface PrunableRun extends Pick<RunRecord, 'backfill' | 'backfill_folder'> {
   readonly id: string
   readonly job: string
@@ -401,7 +401,7 @@ export interface Fence {
 export interface KeptOfEach {
   readonly profiles: number
   readonly deliveries: number
-  /** Records of the audit since then: milliseconds since the epoch. */
+  /** Records of the audit since then. */
   readonly auditSince: number
 }
 

@@ -21,7 +21,7 @@ export interface KeptWord {
   readonly row: number
   /** State of the result: 0 preliminary, 1 final, 2 corrected. */
   readonly rank: number
-  /** Time of issue, milliseconds since the epoch; 0 without one. */
+  /** Time of issue; 0 without one. */
   readonly issued: number
   /** True for an export that was read before, or belongs to a backfill. */
   readonly isLate: boolean
@@ -52,7 +52,7 @@ export interface Resolution {
   readonly code?: string | null
   readonly by: string
   readonly note: string | null
-  /** Milliseconds since the epoch; equal for all decisions of the command. */
+  /** Equal for all decisions of the command. */
   readonly at: number
 }
 
@@ -82,7 +82,7 @@ export interface HeldDoubt {
   /** True if the profile could not be read, and may show the record later. */
   readonly isOpen: boolean
   /**
-   * When the run that sent the record was given up, milliseconds since the epoch; null after a look-up. 0: the gateway has the record, and the
+   * When the run that sent the record was given up; null after a look-up. 0: the gateway has the record, and the
    * consequences are still to be done.
    */
   readonly sentUntil: number | null

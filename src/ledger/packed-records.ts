@@ -147,7 +147,7 @@ export const damagedLedger = (cause: unknown): WaybillError =>
     cause,
   })
 
-/** @throws WaybillError `ledger-unusable` if the bytes are damaged */
+/** @throws `ledger-unusable` if the bytes are damaged */
 export function unpacking<Unpacked>(unpack: () => Unpacked): Unpacked {
   try {
     return unpack()
@@ -156,7 +156,7 @@ export function unpacking<Unpacked>(unpack: () => Unpacked): Unpacked {
   }
 }
 
-/** @throws WaybillError `ledger-unusable` */
+/** @throws `ledger-unusable` */
 export const unpackHolds = (packed: Uint8Array): Held[] => unpacking(() => readHolds(packed))
 
 function readHolds(packed: Uint8Array): Held[] {

@@ -174,9 +174,9 @@ export interface KnownCareTeam {
   /** Hashed reference and NPI, 32 hex digits each. */
   readonly account: string
   readonly npi: string
-  /** Time of the newest known entry: milliseconds since the epoch, or `UNDATED`. */
+  /** Time of the newest known entry, or `UNDATED`. */
   readonly observedAt: number
-  /** When the ledger learned that the entry is stored: milliseconds since the epoch. */
+  /** When the ledger learned that the entry is stored. */
   readonly storedAt: number
   readonly mark: CareTeamMark
   /** The person's id at the gateway, if known. */
@@ -200,7 +200,7 @@ export interface ListedCareTeam {
   readonly account: string
   /** Hashed NPI, 32 hex digits; `THE_PERSON` for the person alone; `UNUSABLE` for an unusable row of the person. */
   readonly npi: string
-  /** Time of observation: milliseconds since the epoch. */
+  /** Time of observation. */
   readonly at: number
 }
 
@@ -220,7 +220,7 @@ export interface CareTeamListing {
 export interface MissingCareTeam {
   readonly account: string
   readonly npi: string
-  /** Time of the newest entry that the job has listed: milliseconds since the epoch. */
+  /** Time of the newest entry that the job has listed. */
   readonly at: number
 }
 
@@ -228,7 +228,7 @@ export interface MissingCareTeam {
 export interface OwedDeletion {
   /** Ids (the gateway's and ours) of each replacement, by which a list may show the entry. Empty: the export no longer lists the provider. */
   readonly by: readonly (readonly string[])[]
-  /** Time of the replacements, milliseconds since the epoch: newer entries stay. */
+  /** Time of the replacements: newer entries stay. */
   readonly until: number
   /** True if a list has shown an entry to delete. */
   readonly isSeen: boolean

@@ -24,12 +24,12 @@ export interface Jobs {
 type RunOfJob = RunRecord & { readonly job: string; readonly gateway: string }
 
 export interface Runs {
-  /** @throws WaybillError `lease-lost`: the search for exports may outlast the lease if the process sleeps */
+  /** @throws `lease-lost`: the search for exports may outlast the lease if the process sleeps */
   start(lease: Lease, start: RunStart): Promise<RunLedger>
   /**
    * @param at when work begins again
    * @param part scope of the rest, if the rest is not read as a whole
-   * @throws WaybillError `lease-lost`: the present holder may have finished the run, or given the run up
+   * @throws `lease-lost`: the present holder may have finished the run, or given the run up
    */
   resume(lease: Lease, run: RunRecord, at: number, part?: RunPart): Promise<RunLedger>
   /** Works on a part, counted as before. */
@@ -86,7 +86,7 @@ export interface OpenMatters {
     readonly export: string
     readonly rows: number
     readonly records: number
-    /** When an earlier run first left one of these behind: milliseconds since the epoch; null if this run was the first. */
+    /** When an earlier run first left one of these behind; null if this run was the first. */
     readonly since: number | null
   }[]
 }
@@ -212,7 +212,7 @@ export const wordsOf = ({ field, message }: Pick<Reason, 'field' | 'message'>): 
 /** Number of a run's exceptions that an earlier run had left behind. */
 interface KnownCount {
   readonly known: number
-  /** When the earliest known exception was first met: milliseconds since the epoch. Null without known exceptions. */
+  /** When the earliest known exception was first met. Null without known exceptions. */
   readonly since: number | null
 }
 

@@ -1,5 +1,5 @@
 /**
- * Tables of the ledger, as Kysely sees them. Instants are milliseconds since the epoch. No column holds health data: references, accounts, people and
+ * Tables of the ledger, as Kysely sees them. No column holds health data: references, accounts, people and
  * NPIs are hashed. `run-writes.ts` and `concerns.ts` say more about fields of equal names.
  */
 import type { ColumnType, Generated, Selectable } from 'kysely'

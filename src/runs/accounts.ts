@@ -73,7 +73,7 @@ const AT_ONCE = 8
 /**
  * Erases people. Safe to repeat: people already erased are reported as not found.
  * @returns undefined if not confirmed
- * @throws WaybillError `usage-wrong`: unreadable file, or no id column; `gateway-not-set`; `interrupted`; as `createSending`
+ * @throws `usage-wrong`: unreadable file, or no id column; `gateway-not-set`; `interrupted`; as `createSending`
  */
 export async function eraseAccounts(
   application: Application,
@@ -169,7 +169,7 @@ async function forget(
 /**
  * Forgets stale accounts: a later export registers the people again, and earlier deliveries count as not delivered. Sends nothing.
  * @returns `people` in the file, without duplicates; `forgotten`: people with an account in the ledger
- * @throws WaybillError as `eraseAccounts`, and `ledger-not-found`
+ * @throws as `eraseAccounts`, and `ledger-not-found`
  */
 export async function forgetAccounts(application: Application, request: PeopleFile) {
   const { gateway, people } = await readPeople(application, request)
@@ -187,7 +187,7 @@ export async function forgetAccounts(application: Application, request: PeopleFi
  * Confirms that each reference in a file means one person. Sends nothing.
  * @param request `file`: the column `dateOfBirth` (`yyyy-MM-dd`) gives the birth date; if empty, the next export decides
  * @returns `people` in the file, without duplicates; `confirmed`: references that had stood for several people
- * @throws WaybillError as `forgetAccounts`, and `usage-wrong` for an invalid date
+ * @throws as `forgetAccounts`, and `usage-wrong` for an invalid date
  */
 export async function confirmAccounts(application: Application, request: PeopleFile) {
   const { file } = request
@@ -281,7 +281,7 @@ const PEOPLE_AT_ONCE = 500
  * health data, but reveals who has an account: mode 0600.
  * @param files undefined or empty: the exports that the job finds
  * @param to must not exist
- * @throws WaybillError `usage-wrong` if `to` exists; `ledger-not-found`, `exports-none`, and errors of reading an export
+ * @throws `usage-wrong` if `to` exists; `ledger-not-found`, `exports-none`, and errors of reading an export
  */
 export async function exportCrosswalk(
   application: Application,
@@ -362,7 +362,7 @@ async function make(to: string): Promise<FileHandle> {
 /**
  * Returns an account of the gateway from the ledger.
  * @param gateway address
- * @throws WaybillError `ledger-not-found`; `usage-wrong` if the ledger has no account of the gateway
+ * @throws `ledger-not-found`; `usage-wrong` if the ledger has no account of the gateway
  */
 export const knownAccount = (
   application: Application,

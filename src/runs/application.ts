@@ -40,7 +40,7 @@ export interface Application
   readonly randomHex: (bytes: number) => string
   /**
    * @param at now
-   * @throws WaybillError `ledger-missing` if a home with history has no ledger, and no option allows a new one
+   * @throws `ledger-missing` if a home with history has no ledger, and no option allows a new one
    */
   readonly openLedger: (without?: WithoutOld, at?: number) => Promise<Ledger>
   readonly openTickets: (opening: { readonly supervises: boolean }) => Promise<Tickets>
@@ -62,7 +62,7 @@ export const ledgerFile = ({ settings }: Pick<Application, 'settings'>): string 
 /**
  * Works without a ledger if there is none, and creates none.
  * @param ifLost refuse, or work without a ledger, if the home has lost one
- * @throws WaybillError `ledger-missing`, and errors of opening the ledger
+ * @throws `ledger-missing`, and errors of opening the ledger
  */
 export async function withLedgerIfAny<Result>(
   { settings, openLedger }: Pick<Application, 'settings' | 'openLedger'>,
@@ -79,7 +79,7 @@ export async function withLedgerIfAny<Result>(
   }
 }
 
-/** @throws WaybillError `ledger-not-found`, and errors of opening the ledger */
+/** @throws `ledger-not-found`, and errors of opening the ledger */
 export const withKnownLedger = <Result>(
   context: Pick<Application, 'settings' | 'openLedger'>,
   work: (ledger: Ledger) => Promise<Result>,
@@ -96,7 +96,7 @@ export const knownIdentity = (application: Application): Promise<Identity> =>
 /**
  * Finds the job of a run, before any work that would be useless without the run.
  * @returns the job, its gateway, and the id of the run
- * @throws WaybillError `ledger-not-found`, `run-not-found`, `run-pruned`; as `readJob` and `chooseGateway`
+ * @throws `ledger-not-found`, `run-not-found`, `run-pruned`; as `readJob` and `chooseGateway`
  */
 export async function findJobOfRun(
   context: Pick<Application, 'settings' | 'openLedger'>,
@@ -125,7 +125,7 @@ export async function noteBackup(home: string, at: number): Promise<void> {
   }
 }
 
-/** Time of the last backup, in milliseconds since the epoch; undefined if none is known. */
+/** Time of the last backup; undefined if none is known. */
 export async function lastBackupAt(home: string): Promise<number | undefined> {
   const at = Date.parse((await readFile(lastBackupOf(home), 'utf8').catch(() => '')).trim())
   return Number.isNaN(at) ? undefined : at

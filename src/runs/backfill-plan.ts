@@ -76,7 +76,7 @@ export interface PlanParts {
   readonly onExport: (name: string, number: number, of: number) => void
 }
 
-/** Writes and sends nothing. @throws WaybillError as `backfillJob` */
+/** Writes and sends nothing. @throws as `backfillJob` */
 export async function planBackfill(parts: PlanParts, job: Job, range: BackfillRange): Promise<BackfillPlan> {
   const { arrival, now, gateway } = parts
   const name = job.definition.job

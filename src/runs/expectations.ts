@@ -24,7 +24,7 @@ interface Expected {
   readonly problems: readonly { readonly name: string; readonly problem: WaybillError }[]
 }
 
-/** @param name undefined: all jobs with an expectation. @throws WaybillError `usage-wrong` if the named job has none */
+/** @param name undefined: all jobs with an expectation. @throws `usage-wrong` if the named job has none */
 export async function lookForExpected(application: Application, name: string | undefined): Promise<Expected> {
   const { jobs, problems } = await expectingJobs(application, name)
   return { jobs, problems, found: jobs.length === 0 ? [] : await judgeJobs(application, jobs) }

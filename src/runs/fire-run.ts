@@ -160,7 +160,7 @@ export async function isFireAwaited(
 
 /**
  * Has a worker run the job of a fire, and waits for the end.
- * @throws WaybillError `job-held`; `interrupted`: the worker goes on, and the schedule that continues the fire finds its ticket
+ * @throws `job-held`; `interrupted`: the worker goes on, and the schedule that continues the fire finds its ticket
  */
 export async function askForFire(
   application: Application,

@@ -57,7 +57,7 @@ interface ScheduleWatch extends Pick<RunWatch, 'onConnected'> {
 
 /**
  * @param address of the metrics server; undefined: address of the settings, if any
- * @throws WaybillError `job-not-found` if the jobs folder cannot be read, `settings-invalid`
+ * @throws `job-not-found` if the jobs folder cannot be read, `settings-invalid`
  */
 export async function keepSchedule(
   application: Application,

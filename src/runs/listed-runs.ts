@@ -28,7 +28,7 @@ export interface RunQuestion {
   readonly job?: string | undefined
   /** Only runs that need a person. */
   readonly failed?: true | undefined
-  /** Earliest start, in milliseconds since the epoch. */
+  /** Earliest start. */
   readonly since?: number | undefined
   readonly state?: ShownState | undefined
 }
@@ -40,7 +40,7 @@ export interface ListedRuns {
   readonly pages: number
 }
 
-/** Newest first. @throws WaybillError `job-not-found` */
+/** Newest first. @throws `job-not-found` */
 export const listRuns = (
   application: Application,
   { limit, page = 1, job, failed, since, state }: RunQuestion,
@@ -92,7 +92,7 @@ function ofState(
   }
 }
 
-/** Accepts a job with runs, or with a job file of this name. @throws WaybillError `job-not-found` */
+/** Accepts a job with runs, or with a job file of this name. @throws `job-not-found` */
 async function assertKnown(
   { settings }: Application,
   ledger: Pick<Ledger, 'runs'>,
@@ -106,7 +106,7 @@ async function assertKnown(
   })
 }
 
-/** @param name undefined: the latest. @throws WaybillError `run-not-found` */
+/** @param name undefined: the latest. @throws `run-not-found` */
 export const showRun = (application: Application, name = 'latest'): Promise<RunStory> =>
   withKnownLedger(application, async (ledger) => {
     const { settings } = application
@@ -138,7 +138,7 @@ export type LogLine = z.infer<typeof Line>
 /**
  * Log lines, oldest first.
  * @param name of the run; undefined: the latest
- * @throws WaybillError `run-not-found`; `log-not-found` if no log file is configured, or none exists
+ * @throws `run-not-found`; `log-not-found` if no log file is configured, or none exists
  */
 export async function* logOfRun(application: Application, name = 'latest'): AsyncGenerator<LogLine> {
   const { id } = await withKnownLedger(application, (ledger) => nameRun(ledger, name))
@@ -174,7 +174,7 @@ function parsed(text: string): LogLine | undefined {
  * Asks the process of a run to stop, and waits for the end of the run. The process finishes the requests in flight; the next run of the job
  * resumes the run.
  * @param by name of the requester
- * @throws WaybillError `run-not-found`; `nothing-left` if the run is not in progress
+ * @throws `run-not-found`; `nothing-left` if the run is not in progress
  */
 export async function stopRun(application: Application, name: string, person: Person): Promise<RunStory> {
   const run = await withKnownLedger(application, async (ledger) => {
@@ -197,7 +197,7 @@ export async function stopRun(application: Application, name: string, person: Pe
 /**
  * Waits for the end of the run.
  * @param onLook receives the progress, first at once, then each second
- * @throws WaybillError `run-not-found`; `interrupted`: the run itself continues
+ * @throws `run-not-found`; `interrupted`: the run itself continues
  */
 export async function watchRun(
   application: Application,

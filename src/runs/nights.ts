@@ -29,7 +29,7 @@ export interface Nights {
 /**
  * Reads the runs that began on the last days. Jobs are those of the folder, and those with a run.
  * @param count of days, today included
- * @throws WaybillError as `withLedgerIfAny`
+ * @throws as `withLedgerIfAny`
  */
 export async function readNights(application: Application, count: number): Promise<Nights> {
   const today = Math.floor(application.now() / DAY_MS)

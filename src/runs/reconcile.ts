@@ -55,7 +55,7 @@ export interface Reconciled {
   batches: number
 }
 
-/** Settles the open batches and the doubts of a run. @throws WaybillError `export-gone`, `gateway-unreachable` … */
+/** Settles the open batches and the doubts of a run. @throws `export-gone`, `gateway-unreachable` … */
 export async function reconcileRun(again: RunAgain): Promise<Reconciled> {
   const reconciled: Reconciled = { found: 0, missed: 0, batches: 0 }
   for (const record of await again.ledger.exports.ofRun(again.run.id)) {
@@ -191,7 +191,7 @@ export async function withRunAgain<Result>(
 const withoutFile = ({ id }: RunOfJob): string =>
   `nothing need be done: what it had under way is looked for whenever it comes again. Where somebody knows that the gateway has it: waybill resolve ${id} --accept`
 
-/** Finds an export of the run, with the mapping that the run used. @throws WaybillError `export-gone` */
+/** Finds an export of the run, with the mapping that the run used. @throws `export-gone` */
 async function findAgain(
   ledger: Pick<Ledger, 'exports'>,
   arrival: Arrival,
@@ -255,12 +255,12 @@ function connectAgain(
     run,
     runLedger,
     receipt,
-    /** All rows of the file; for selected rows, all rows of the file they come from. @throws WaybillError `export-gone` */
+    /** All rows of the file; for selected rows, all rows of the file they come from. @throws `export-gone` */
     async openAll(export_: ExportRecord): Promise<OpenRows> {
       const { record, mapping, limits } = await found(export_)
       return openAll(ledger, record, mapping, limits, run.started_at)
     },
-    /** Rows read by the run. @throws WaybillError `export-gone` */
+    /** Rows read by the run. @throws `export-gone` */
     async openRows(export_: ExportRecord): Promise<OpenRows> {
       const { record, mapping, limits } = await found(export_)
       const opening = { ledger, runLedger, identity, startedAt: run.started_at, origin }
@@ -320,7 +320,7 @@ export const Findings = z.object({
   verified: VerifiedForm.optional(),
 })
 
-/** @throws WaybillError `export-gone`, `gateway-unreachable` … */
+/** @throws `export-gone`, `gateway-unreachable` … */
 export async function verifyRun(again: RunAgain, sample: SampleSize, seed: string): Promise<Verified> {
   const chosen = await choosePeople(again, sample, seed)
   const verified: Verified = {

@@ -24,7 +24,7 @@ export interface Restored {
   readonly aside: string | undefined
 }
 
-/** @throws WaybillError `usage-wrong` if a usable ledger exists, `backup-unusable`, `key-differs`, `gateway-differs`; the home stays unchanged */
+/** @throws `usage-wrong` if a usable ledger exists, `backup-unusable`, `key-differs`, `gateway-differs`; the home stays unchanged */
 export async function restoreBackup(application: Application, file: string): Promise<Restored> {
   const { settings, now } = application
   assertLedgerFile(settings, 'restore')

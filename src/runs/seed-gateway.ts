@@ -22,7 +22,7 @@ export type Seeded = Readonly<
 
 /**
  * Reads people from a CSV with the columns of a registration.
- * @throws WaybillError `usage-wrong`: unreadable file, or incomplete person; the message holds no value
+ * @throws `usage-wrong`: unreadable file, or incomplete person; the message holds no value
  */
 export function readPeople(file: string): readonly RegistrationRequest[] {
   const wrong = (what: string, line?: number): WaybillError =>
@@ -74,7 +74,7 @@ const chance = (...of: readonly string[]): number =>
 
 /**
  * @param gateway answers the paged test in the name of each person
- * @param now epoch milliseconds; the data was observed in the year before
+ * @param now the data was observed in the year before
  * @throws GatewayError
  */
 export async function seedGateway(

@@ -175,7 +175,7 @@ interface TestedTargets {
   readonly waiting: { readonly delivered: number; readonly left: number }
 }
 
-/** @throws WaybillError `usage-wrong` for a job without targets; `job-not-found` */
+/** @throws `usage-wrong` for a job without targets; `job-not-found` */
 export async function testTargets(application: Application, name: string): Promise<TestedTargets> {
   const { settings, now } = application
   const found = await readJob(settings, name)

@@ -67,7 +67,7 @@ interface TracedBatch {
   readonly settledAt: string | null
 }
 
-/** @throws WaybillError `transaction-not-found`, `run-pruned` */
+/** @throws `transaction-not-found`, `run-pruned` */
 export async function traceRecord(ledger: Ledger, transactionId: string): Promise<Trace> {
   const parts = parseTransactionId(transactionId)
   if (parts === undefined) {
@@ -288,7 +288,7 @@ export function readRowPlace(text: string): RowPlace | undefined {
 /**
  * @param name of the export as delivered: selects the latest export of this name
  * @param place ordinal of the row; or the row number in a sheet of a workbook
- * @throws WaybillError `transaction-not-found`; with a sheet, `export-gone`, or errors of opening the export
+ * @throws `transaction-not-found`; with a sheet, `export-gone`, or errors of opening the export
  */
 export async function traceRow(
   ledger: Ledger,
@@ -383,7 +383,7 @@ export interface TracedPerson {
 
 /**
  * @param reference of the person in exports; never stored
- * @throws WaybillError `ledger-not-found`
+ * @throws `ledger-not-found`
  */
 export const tracePerson = (application: Application, reference: string): Promise<TracedPerson> =>
   withKnownLedger(application, async (ledger) => {

@@ -36,7 +36,7 @@ export interface JobEnd extends RunStory {
   readonly resumed?: RunStory
 }
 
-/** Story with what a page alone shows. Instants are milliseconds since the epoch. */
+/** Story with what a page alone shows. */
 export interface DetailedStory extends RunStory {
   readonly startedAt: number
   /** End or interruption of the run; undefined for a run under way. */

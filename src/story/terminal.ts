@@ -305,7 +305,7 @@ const LIST_HEAD =
 /** Exit code and counts. */
 const OF_NUMBERS = [4, 5, 6, 8, 9, 10]
 
-/** @param now milliseconds since the epoch @param columns of the terminal; undefined to fit nothing to a width */
+/** @param columns of the terminal; undefined to fit nothing to a width */
 export function runsTable(listed: readonly ListedRun[], now: number, columns: number | undefined): Line[] {
   const rows = listed.map((one) => {
     const { accepted, unchanged, inDoubt } = allRecords(one)

@@ -52,7 +52,7 @@ export interface DriftWatch {
   /**
    * Reads as far as necessary before anything of the export is sent. Call first.
    * @returns number of rows, if all were read
-   * @throws WaybillError `columns-missing`, or a problem of the export
+   * @throws `columns-missing`, or a problem of the export
    */
   readAhead(opened: OpenExport, exportName: string): Promise<number | undefined>
   /**
@@ -60,7 +60,7 @@ export interface DriftWatch {
    * @param rows number of settled rows
    */
   catchUp(opened: OpenExport, exportName: string, rows: number): Promise<void>
-  /** @throws WaybillError `export-drifted` if the part read ahead differs by more than the job allows */
+  /** @throws `export-drifted` if the part read ahead differs by more than the job allows */
   assertAllowed(exportName: string, path: string): void
   note(finding: DriftFinding): void
   /** Records the result of reading ahead. */

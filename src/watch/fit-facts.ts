@@ -389,7 +389,7 @@ function createPeople() {
   const names = { first: new HashSample<true>(), last: new HashSample<true>() }
   let registered = 0
   return {
-    /** Counts a row. @returns the day of birth, milliseconds since the epoch, if known */
+    /** Counts a row. @returns the day of birth, if known */
     add(row: MappedRow, isLookedAt: boolean): number | undefined {
       const reference = hashOf(row.account.reference)
       const person = byReference.of(reference, () => ({ rows: 0, identity: -1, mixed: false }))

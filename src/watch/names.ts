@@ -306,7 +306,7 @@ export type Words = z.infer<typeof Words>
 
 const FILE = fileURLToPath(new URL('words.yaml', import.meta.url))
 
-/** Read with the first names. @throws WaybillError `catalog-invalid` if the file was changed */
+/** Read with the first names. @throws `catalog-invalid` if the file was changed */
 let shippedWords: Words | undefined
 const readWords = (): Words =>
   (shippedWords ??= parseYaml(readFileSync(FILE, 'utf8'), FILE, Words, 'catalog-invalid', 'text').value)

@@ -31,7 +31,7 @@ interface OpeningPostgres {
 
 /**
  * Opens the ledger. Makes the tables in the first schema of the search path.
- * @throws WaybillError `ledger-unusable` (server away, role without rights), `ledger-newer`, `ledger-older`; errors of `onNew`
+ * @throws `ledger-unusable` (server away, role without rights), `ledger-newer`, `ledger-older`; errors of `onNew`
  */
 export async function openPostgresLedger(
   address: PostgresAddress,

@@ -116,7 +116,7 @@ async function lastLease(
 const isHeld = (lease: LeaseRecord, now: number, isDead: (owner: string) => boolean): boolean =>
   lease.expires_at > now && !isDead(lease.owner)
 
-/** @throws WaybillError `lease-lost` if a different process holds the job now */
+/** @throws `lease-lost` if a different process holds the job now */
 export function assertHeld(statements: Statements, { jobId, token, runId, part }: Lease): MaybePromise<void> {
   return statements.assert(
     `select '1' from lease where job_id = ? and token = ?${statements.dialect.forShare}`,
@@ -267,7 +267,7 @@ export async function renewLease(
 /** A lease is renewed several times a minute: after a longer gap the process was stopped, or the machine slept. */
 const STOOD_STILL_MS = 60_000
 
-/** @param at milliseconds since the epoch; nothing is counted if the clock was set back */
+/** @param at nothing is counted if the clock was set back */
 export async function countWork(
   writer: Writer,
   runId: string,

@@ -124,7 +124,7 @@ type ReportParts = Parameters<typeof gatherDetails>[0] & {
 
 /**
  * Writes the page as HTML, to keep or to mail.
- * @throws WaybillError `run-not-found`
+ * @throws `run-not-found`
  */
 export async function runReport(parts: ReportParts, runId: string): Promise<string> {
   const { now, version, outputsOf } = parts

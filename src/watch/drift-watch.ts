@@ -8,7 +8,7 @@ import { z } from 'zod'
 import type { LoadedMapping } from '../definitions/definition-files.ts'
 import { comparesDrift, type DriftDefinition } from '../definitions/job-definition.ts'
 import type { OpenExport } from '../extract/open-export.ts'
-import type { Ledger, Profiles, RunLedger } from '../ledger/ledger.ts'
+import type { Ledger, RunLedger } from '../ledger/ledger.ts'
 import type { RowOutcome } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import { isTable, type Row } from '../model/row.ts'
@@ -43,7 +43,7 @@ export interface DriftMemory {
 }
 
 type WatchMemory = Omit<DriftMemory, 'ledger'> & {
-  readonly ledger: { readonly profiles: Pick<Profiles, 'has' | 'latest'> }
+  readonly ledger: { readonly profiles: Pick<Ledger['profiles'], 'has' | 'latest'> }
 }
 
 type WatchNotes = Pick<RunLedger, 'noteDrift' | 'saveProfile'>

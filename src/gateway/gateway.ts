@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import { WaybillError } from '../model/errors.ts'
 import { type Assessment, createAgeAssessment, createAssessment } from './age-assessment.ts'
 import { type Asking, checkNumber, pages, readItems, UnreadableAnswer } from './answer.ts'
@@ -118,7 +119,7 @@ function createAccounts(transport: Transport) {
 }
 
 /** An id from another partner's account would store data under the wrong person. */
-function idFor(request: RegistrationRequest, answer: RegistrationAnswer): string {
+function idFor(request: RegistrationRequest, answer: z.infer<typeof RegistrationAnswer>): string {
   const { accountId, partnerAccountId = request.partnerAccountId } = answer
   if (partnerAccountId === request.partnerAccountId) return accountId
   throw new UnreadableAnswer('it names another partner account')

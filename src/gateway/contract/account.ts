@@ -24,11 +24,9 @@ export const AccountQuery = z.object({
   accountReference: z.string().min(1),
   accountReferenceType: AccountReferenceType,
 })
-export type AccountQuery = z.infer<typeof AccountQuery>
 
 /** Alternative to `AccountQuery` for GET /health-profile/biometrics: the account in URL form. */
 export const EntityQuery = z.object({ entity: z.string().min(1) })
-export type EntityQuery = z.infer<typeof EntityQuery>
 
 /** Returns the account id at the end of an entity's URL form (`…/accounts/4711` gives `4711`); the whole text if there is no slash. */
 export function accountIdOfEntity(entity: string): string {
@@ -41,7 +39,10 @@ export type Account = Pick<AccountReference, 'reference' | 'type'>
 
 /** Builds the query parameters for the user (section "Account reference"). */
 export function accountQuery(account: Account): URLSearchParams {
-  const query: AccountQuery = { accountReference: account.reference, accountReferenceType: account.type }
+  const query: z.infer<typeof AccountQuery> = {
+    accountReference: account.reference,
+    accountReferenceType: account.type,
+  }
   return new URLSearchParams(query)
 }
 
@@ -60,4 +61,3 @@ export const RegistrationAnswer = z.looseObject({
   accountId: z.string().min(1),
   partnerAccountId: tolerated(z.string()),
 })
-export type RegistrationAnswer = z.infer<typeof RegistrationAnswer>

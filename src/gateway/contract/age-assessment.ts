@@ -19,7 +19,6 @@ export const AgeResult = z.looseObject({
   ...each(['bioAge', 'calendarAge', 'bioAgeDelta'], tolerated(Age)),
   completed: tolerated(InstantAsRead),
 })
-export type AgeResult = z.infer<typeof AgeResult>
 
 /** Section "Recommendation": the subject of following it. */
 export const BenefitCost = z.enum(['cost', 'benefit', 'neither'])
@@ -34,7 +33,6 @@ export type Recommendation = z.infer<typeof Recommendation>
 
 /** Answer of GET /bioage/assessments/{assessmentId}/recommendations: a bare array, without an envelope. */
 export const Recommendations = z.array(Recommendation)
-export type Recommendations = z.infer<typeof Recommendations>
 
 /** Answer to a question of a completed test; all four fields are documented as strings. */
 const CompletedAnswer = z.looseObject(textsAsRead('id', 'description', 'label', 'value'))

@@ -81,7 +81,6 @@ export const Disclosure = z.enum([
   'growth_chart',
   'consent',
 ])
-export type Disclosure = z.infer<typeof Disclosure>
 
 /** Optional field: null clears, omission keeps the value. */
 const clearable = z.string().nullish()
@@ -191,7 +190,6 @@ export const MedicalRecordsDeletion = z.object({ referenceNumber: z.string().min
 export const MedicalRecordsRequestDeleted = MedicalRecordsRequestReturned.extend({
   referenceNumber: tolerated(z.string()),
 })
-export type MedicalRecordsRequestDeleted = z.infer<typeof MedicalRecordsRequestDeleted>
 
 const PatientSought = z.looseObject({
   ...textsSent('type', 'reference', 'zip', 'firstName', 'lastName'),
@@ -207,7 +205,6 @@ export const MedicalRecordsFilter = z.looseObject({
   ),
   request: inEitherSpelling(z.looseObject({ type: z.string(), subType: z.string() })),
 })
-export type MedicalRecordsFilter = z.infer<typeof MedicalRecordsFilter>
 
 /**
  * Body of POST /medical-records/requester. Undocumented: the number of the first `page` (0 or 1), the maximum `limit` (100 records a page
@@ -219,14 +216,12 @@ export const MedicalRecordsSearch = z.looseObject({
   sort: z.record(z.string(), z.unknown()).optional(),
   filter: z.array(MedicalRecordsFilter).min(1),
 })
-export type MedicalRecordsSearch = z.infer<typeof MedicalRecordsSearch>
 
 /**
  * Single item of `data[]` in the answer to a search: the original query plus `results`. Neither the layout of the query nor a total is
  * documented, so only `results` is parsed, and the rest is kept.
  */
 export const MedicalRecordsFound = z.looseObject({ results: z.array(MedicalRecordsRequestReturned) })
-export type MedicalRecordsFound = z.infer<typeof MedicalRecordsFound>
 
 const Named = z.looseObject({ id: z.string().min(1), name: z.string().min(1) })
 

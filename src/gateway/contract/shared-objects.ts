@@ -118,7 +118,6 @@ export const Code = z.looseObject({
   code: z.string().min(1),
   ...textsSent('codeSystem', 'codeSystemName', 'name'),
 })
-export type Code = z.infer<typeof Code>
 
 /** Code object in an answer. `code` is needed to distinguish records. */
 export const CodeAsRead = z.looseObject({

@@ -12,7 +12,6 @@ import { counted, html, n } from '../system/shown-text.ts'
 import { actsHtml, type Page, runLink, timeHtml, transactionLink, type Viewer } from './layout.ts'
 import { actionPath } from './typed-commands.ts'
 
-/** Records of a run to show unfolded. */
 const UNFOLDED = 10
 
 const LOOKS: Readonly<Record<LastLook, string>> = {

@@ -7,7 +7,6 @@ import { actionOf, type Link, pageOf } from './typed-commands.ts'
 
 export interface Page {
   readonly title: string
-  /** HTML. */
   readonly body: string
   /** JSON of the page, equal to the JSON of the command. */
   readonly json: unknown
@@ -97,8 +96,6 @@ export function errorPage(error: unknown): Omit<Page, 'json'> {
 
 /** Text as HTML, with words between backquotes as code. */
 export const codeHtml = (text: string): string => html(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
-
-/** @param at milliseconds since the epoch */
 export const timeHtml = (at: number): string => `<time datetime="${iso(at)}">${utcText(at)}</time>`
 
 export const runLink = (run: string): string =>

@@ -143,7 +143,6 @@ ${
 }</section>`
 }
 
-/** Newest first. */
 function auditSection(records: Awaited<ReturnType<typeof readAudit>> | undefined): string {
   if (records === undefined) return ''
   const shown = records.slice(-AUDIT_SHOWN).reverse()

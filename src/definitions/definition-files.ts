@@ -35,7 +35,7 @@ export interface Job {
   readonly notifyAt: Place
 }
 
-/** Reads and checks a job file. @throws WaybillError `job-not-found`, `job-invalid`, `file-untrusted` */
+/** Reads and checks a job file. @throws `job-not-found`, `job-invalid`, `file-untrusted` */
 export async function readJob(folders: DefinitionFolders, name: string): Promise<Job> {
   const file = await findDefinition(folders.jobs, name, 'job-not-found', 'job')
   const { value, locate } = parseYaml(await readObeyed(file), shownPath(file), JobDefinition, 'job-invalid')
@@ -112,7 +112,7 @@ export interface LoadedMapping {
  * Reads and compiles a mapping.
  *
  * @param catalog path of the job's catalog file, laid over the shipped catalog
- * @throws WaybillError `mapping-not-found`, `mapping-invalid`, `catalog-invalid`, `file-untrusted`
+ * @throws `mapping-not-found`, `mapping-invalid`, `catalog-invalid`, `file-untrusted`
  */
 export async function readMapping(
   folders: DefinitionFolders,
@@ -127,7 +127,7 @@ export async function readMapping(
 /**
  * Reads a mapping for sending: an undecided guess of a draft must not reach the gateway.
  *
- * @throws WaybillError as `readMapping`; `mapping-invalid` if lines are undecided
+ * @throws as `readMapping`; `mapping-invalid` if lines are undecided
  */
 export async function readDecidedMapping(
   folders: DefinitionFolders,
@@ -274,7 +274,7 @@ export async function definitionsIn(folder: string): Promise<string[]> {
 /**
  * Reads the mappings of a job's sources, by name.
  *
- * @throws WaybillError as `readDecidedMapping`; `job-invalid` if a mapping has authorizations and the job has no folder for them
+ * @throws as `readDecidedMapping`; `job-invalid` if a mapping has authorizations and the job has no folder for them
  */
 export async function readMappings(
   folders: DefinitionFolders,

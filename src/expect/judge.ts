@@ -105,8 +105,6 @@ function smallAmong(
   const earlier = taken.filter((file) => !judged.has(fileKey(file)))
   return smallOnes(share, arrived, earlier)
 }
-
-/** Instants: milliseconds since the epoch. */
 export interface Deadline {
   /** The deadline before. Files that were there by then count for it. */
   readonly previous: number

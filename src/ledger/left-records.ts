@@ -21,7 +21,7 @@ export interface KeptWord {
   readonly row: number
   /** State of the result: 0 preliminary, 1 final, 2 corrected. */
   readonly rank: number
-  /** Time of issue, milliseconds since the epoch; 0 without one. */
+  /** Time of issue; 0 without one. */
   readonly issued: number
   /** True for an export that was read before, or belongs to a backfill. */
   readonly isLate: boolean
@@ -51,9 +51,8 @@ export interface Resolution {
   /** Acknowledged reason; null or absent: all reasons. */
   readonly code?: string | null
   readonly by: string
-  /** Reason given by the person, if any. */
   readonly note: string | null
-  /** Milliseconds since the epoch; equal for all decisions of the command. */
+  /** Equal for all decisions of the command. */
   readonly at: number
 }
 
@@ -62,9 +61,7 @@ export interface Ruling {
   readonly decisions: readonly Ruled[]
   /** Run that delivered the records; null for a decision of a person or a look at the profile. */
   readonly run: string | null
-  /** Decision of a person behind the ruling. */
   readonly resolution?: Resolution | undefined
-  /** Records held no longer. */
   readonly released: readonly HeldRecord[]
   readonly delivered?: readonly DeliveredRow[]
 }
@@ -85,7 +82,7 @@ export interface HeldDoubt {
   /** True if the profile could not be read, and may show the record later. */
   readonly isOpen: boolean
   /**
-   * When the run that sent the record was given up, milliseconds since the epoch; null after a look-up. 0: the gateway has the record, and the
+   * When the run that sent the record was given up; null after a look-up. 0: the gateway has the record, and the
    * consequences are still to be done.
    */
   readonly sentUntil: number | null
@@ -93,9 +90,7 @@ export interface HeldDoubt {
 
 export interface HeldRecord {
   readonly rowKey: string
-  /** Hash, 8 hex digits. */
   readonly rule: string
-  /** Hash, 16 hex digits. */
   readonly content: string
   /**
    * Hash of the series, 16 hex digits, if the profile could not be read: newer records of the series wait, as they would hide this record. Null
@@ -134,7 +129,6 @@ export interface DoubtRecord extends LeftRecord {
   readonly arrival: number
 }
 
-/** A line in the history of an exception. */
 interface Decision {
   readonly exception: number
   readonly event: LeftEvent
@@ -155,14 +149,12 @@ export interface OutcomeMove {
 
 /** Rejects and doubts of settled chunks, and doubts in open chunks of given-up runs. */
 export interface LeftBehind {
-  /** Records of a run still in doubt, sorted by id, those after `after`. */
   inDoubt(runId: string, after: number, limit: number): Promise<LeftRecord[]>
   /** Records in doubt with these contents, in every run of the job. */
   inDoubtWith(jobId: number, contents: readonly string[]): Promise<DoubtRecord[]>
   heldWith(jobId: number, contents: readonly string[]): Promise<(HeldRecord & Pick<HeldDoubt, 'sentUntil'>)[]>
   /** Records with these contents that given-up runs of the job had in flight and that were never answered: each as sent. */
   sentByGivenUp(jobId: number, contents: readonly string[]): Promise<ReadonlyMap<string, PlacedRecord>>
-  /** Decisions of people on the run, oldest first. */
   resolutions(runId: string): Promise<Resolution[]>
   /** Number of records sent by the run without an answer or a look-up since the run was given up. */
   unasked(runId: string): Promise<number>
@@ -203,7 +195,6 @@ export interface Slots {
   delivered(jobId: number, rowKeys: readonly string[]): Promise<Map<string, readonly KeptSlot[]>>
   /** Prints by row key, for keys with a print. */
   prints(jobId: number, rowKeys: readonly string[]): Promise<Map<string, RowPrint>>
-  /** Doubts by row key. */
   held(jobId: number, rowKeys: readonly string[]): Promise<Map<string, readonly HeldDoubt[]>>
   /** Hashes of series with a record in doubt that can still be looked up. */
   heldSeries(jobId: number): Promise<Set<string>>

@@ -16,7 +16,7 @@ export interface Need {
   readonly jobs: readonly string[]
   /** One line; no health data. */
   readonly what: string
-  /** Milliseconds since the epoch; undefined if nobody knows. */
+  /** Undefined if nobody knows. */
   readonly since: number | undefined
   /** Runs concerned, newest first. */
   readonly runs: readonly string[]
@@ -47,7 +47,6 @@ export interface RunInNeed extends OpenRun {
 }
 
 export interface NeedsFacts {
-  /** Milliseconds since the epoch. */
   readonly now: number
   readonly refused: readonly RefusedStart[]
   /** Runs that need somebody, without runs in progress, newest first. */

@@ -15,7 +15,7 @@ const RefusedStart = z.object({
   /** Problems in a file with their places, a line each. */
   findings: z.array(z.string()).readonly(),
   remedy: z.string(),
-  /** First and latest start refused by this error, milliseconds since the epoch. */
+  /** First and latest start refused by this error. */
   since: z.number(),
   at: z.number(),
   /** Number of starts refused by this error, without a break. */

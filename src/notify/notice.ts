@@ -35,7 +35,6 @@ const StoredNotice = z.object({
   failure: z.boolean(),
   /** Set for a failure whose reasons all occurred in an earlier run. */
   known: z.literal(true).optional(),
-  /** Milliseconds since the epoch. */
   at: z.number(),
   /** One line. */
   title: z.string(),

@@ -12,7 +12,6 @@ const AT_ONCE = 4
 
 interface OutboxParts {
   readonly ledger: Pick<Ledger, 'jobs' | 'notifications'>
-  /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   /** Makes a unique message id. */

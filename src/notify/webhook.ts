@@ -9,7 +9,6 @@ interface WebhookOptions {
   readonly secret: string
   /** Milliseconds for the whole request. */
   readonly timeoutMs: number
-  /** Milliseconds since the epoch. */
   readonly now: () => number
 }
 

@@ -27,9 +27,9 @@ interface PruneDependencies {
 }
 
 interface PruneRequest {
-  /** Runs that ended before lose their detail; older fires, notifications and known files go, too. Milliseconds since the epoch. */
+  /** Runs that ended before lose their detail; older fires, notifications and known files go, too. */
   readonly before: number
-  /** Records of the audit since then stay: milliseconds since the epoch. Default: all stay. */
+  /** Records of the audit since then stay. Default: all stay. */
   readonly auditSince?: number
   /** Counts without changes. */
   readonly dryRun: boolean
@@ -164,7 +164,7 @@ interface PrunePlan {
 /**
  * Plans a pruning. A run keeps its detail if unfinished, with records in doubt, or retried by a run with detail to keep.
  * @param runs all of the ledger, newest first
- * @param before runs that ended before are old; milliseconds since the epoch
+ * @param before runs that ended before are old
  */
 export function planPrune(runs: readonly PrunableRun[], before: number): PrunePlan {
   const prune: PrunableRun[] = []
@@ -226,7 +226,7 @@ async function measureOutput(home: string, run: Output): Promise<FileCounts> {
   return counts
 }
 
-/** Removes the files of a run. Missing files are no failure. @throws WaybillError `home-unusable` */
+/** Removes the files of a run. Missing files are no failure. @throws `home-unusable` */
 async function removeOutput(home: string, run: Output): Promise<FileCounts> {
   const counts = await measureOutput(home, run)
   for (const path of [run.receiptsPath, run.rejectsPath].map((one) => join(home, one))) {

@@ -16,7 +16,6 @@ export interface BegunExport {
   /** Day in the name of the file; absent without one. */
   readonly date?: string
   readonly state: ExportRecord['state']
-  /** Error code of an export that could not be read. */
   readonly reason?: string
   readonly rows: number
 }
@@ -32,7 +31,6 @@ export interface BegunBackfill {
   readonly backfill: BackfillRange
   readonly exports: readonly BegunExport[]
   readonly rows: number
-  /** Milliseconds of work. */
   readonly durationMs: number
 }
 

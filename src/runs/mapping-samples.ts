@@ -86,18 +86,16 @@ export interface ComparedOutcomes {
   >
 }
 
-/** Compares the mapping of the export's run with the mapping of today. @throws WaybillError `export-gone`, `mapping-invalid` … */
+/** Compares the mapping of the export's run with the mapping of today. @throws `export-gone`, `mapping-invalid` … */
 export type Compare = (
   application: Application,
   mapping: string,
   exportRow: number,
 ) => Promise<ComparedOutcomes>
 
-/** A mapping beside an export of the last weeks. */
 interface MappingView {
   readonly mapping: string
   readonly file: string
-  /** The export to look at, and all to choose from. */
   readonly sample: MappingSample | null
   readonly samples: readonly MappingSample[]
   /** Effect of the changes since the run of the sample. */
@@ -109,7 +107,7 @@ interface MappingView {
 /** Exports to choose from. */
 export const SAMPLES_LISTED = 10
 
-/** @param asked number of the sample; undefined, or of none: the latest. @throws WaybillError as `mappingTexts` */
+/** @param asked number of the sample; undefined, or of none: the latest. @throws as `mappingTexts` */
 export async function viewMapping(
   application: Application,
   compare: Compare,
@@ -133,13 +131,12 @@ function onlyKnown(error: unknown): WaybillError {
 
 interface SampleWithMapping {
   readonly sample: ReceivedExport
-  /** Mapping of the run that read the export. */
   readonly kept: LoadedMapping
 }
 
 /**
  * Receives the export of a run again, if the exact file is still there.
- * @throws WaybillError `export-gone`, and as `withSample`
+ * @throws `export-gone`, and as `withSample`
  */
 export async function withMappingSample<Result>(
   application: Application,
@@ -162,7 +159,7 @@ export async function withMappingSample<Result>(
 
 /**
  * Text of the mapping of today, and the text with which the latest run has read an export; undefined without such a run.
- * @throws WaybillError `mapping-not-found` for anything but a name in the folder, and as `readMapping`
+ * @throws `mapping-not-found` for anything but a name in the folder, and as `readMapping`
  */
 async function mappingTexts(
   application: Application,

@@ -12,7 +12,6 @@ export interface NightExport {
   readonly run: string
   readonly startedAt: string
   readonly export: string
-  /** Null once pruned. */
   readonly mapping: string | null
   readonly state: ExportRecord['state']
   readonly bytes: number
@@ -23,7 +22,6 @@ export interface NightExport {
   readonly medians?: Readonly<Record<string, number>>
 }
 
-/** Runs to search: a job without an archive reads all exports again each night. */
 const RUNS_LOOKED_AT = 60
 
 /**

@@ -22,7 +22,7 @@ export type ShownBatch = Omit<BatchRecord, 'holds' | 'place' | 'id' | 'export_ro
 
 /**
  * @param most batches to read: the latest
- * @throws WaybillError `run-not-found`
+ * @throws `run-not-found`
  */
 export async function detailOfRun(application: Application, name: string, most: number): Promise<RunDetail> {
   const shown = await showRun(application, name)
@@ -75,7 +75,7 @@ interface RowsOfReason {
 /**
  * Rows and records of a run with a reason, in the order of the exports.
  * @param most rows to return
- * @throws WaybillError `run-not-found`
+ * @throws `run-not-found`
  */
 export const rowsOfReason = (
   application: Application,
@@ -119,7 +119,7 @@ interface ValuesOfReason {
 /**
  * Reads the rows of a reason from the rejects files of a run: health data. The audit has the look before anything is read.
  * @param most rows to return
- * @throws WaybillError `run-not-found`; as `valuesOfRejects`
+ * @throws `run-not-found`; as `valuesOfRejects`
  */
 export async function valuesOfReason(
   application: Application,

@@ -20,7 +20,7 @@ function markIn(home: string): string | undefined {
 /**
  * Asserts that the home is the one that all machines share. The first machine of a ledger makes its home that one.
  * @returns true while the home is still there
- * @throws WaybillError `home-differs`
+ * @throws `home-differs`
  */
 export async function assertSharedHome(
   { settings: { home }, randomHex }: Machine,
@@ -36,7 +36,7 @@ export async function assertSharedHome(
 /**
  * Asserts, before a process writes into its home, that no other home is the one that all machines share.
  * @returns true if the home is shared
- * @throws WaybillError `home-differs`
+ * @throws `home-differs`
  */
 export async function assertOwnHome(
   { settings: { home } }: Pick<Machine, 'settings'>,

@@ -48,7 +48,6 @@ export interface ScheduleParts<Job> {
   }
   /** Name of a job's gateway in the ledger; for a removed or unreadable job, the last known one. */
   readonly gatewayOf: (job: string) => string
-  /** Milliseconds since the epoch. */
   readonly now: () => number
   /** Rejects at an abort of the signal. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
@@ -66,7 +65,7 @@ export interface ScheduleParts<Job> {
    * @param onRun receives the id of each run that starts or resumes
    * @param retryAt decides about another try after an error code: instant of the next try; undefined for none
    * @param isContinued true if the process of the fire has ended without a result
-   * @throws WaybillError `job-held`, or an error that kept the job from running
+   * @throws `job-held`, or an error that kept the job from running
    */
   readonly run: (
     job: Job,

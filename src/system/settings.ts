@@ -223,7 +223,7 @@ export interface Settings extends Read {
   readonly commandEnvironment: Readonly<Record<string, string>>
 }
 
-/** @throws WaybillError `settings-invalid` with every problem */
+/** @throws `settings-invalid` with every problem */
 export function readSettings(...given: Parameters<typeof examineSettings>): Settings {
   const { settings, findings } = examineSettings(...given)
   if (findings.length === 0) return settings

@@ -57,7 +57,7 @@ export interface InstallationFacts {
   readonly freeBytes: number
   /** Size of the ledger's file. */
   readonly ledgerBytes: number
-  /** Milliseconds since the epoch; undefined if unknown. */
+  /** Undefined if unknown. */
   readonly lastBackupAt: number | undefined
   readonly notifications: readonly { readonly job: string; readonly state: string; readonly count: number }[]
   readonly overdue: readonly { readonly job: string; readonly count: number }[]
@@ -111,7 +111,7 @@ export function createMetrics(version: string) {
     },
     /**
      * Call once.
-     * @param read called at each request for metrics: the next fire of each scheduled job, in milliseconds since the epoch
+     * @param read called at each request for metrics: the next fire of each scheduled job
      */
     watchFires: (read: () => Iterable<readonly [job: string, at: number]>) =>
       asked('next_fire_timestamp_seconds', 'Next fire of the job by its schedule.', ['job'], (of) => {
@@ -240,7 +240,7 @@ interface MetricsServing {
   readonly hindrance: () => Promise<string | undefined>
 }
 
-/** @returns its address, `http://127.0.0.1:9464` @throws WaybillError `settings-invalid` for an unusable address */
+/** @returns its address, `http://127.0.0.1:9464` @throws `settings-invalid` for an unusable address */
 export async function serveMetrics(serving: MetricsServing) {
   const { host, port, metrics, version } = serving
   // Closes the connections of scrapers at the end of the process.

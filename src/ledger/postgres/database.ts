@@ -17,7 +17,7 @@ import type { Migration } from 'kysely/migration'
 import pLimit from 'p-limit'
 import pg from 'pg'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
-import { ABANDONED_CLAIM, PARTS, SHAPE, SHOWN_PEOPLE } from '../sqlite/database.ts'
+import { SHAPE } from '../sqlite/database.ts'
 import type { Dialect } from '../sqlite/dialect.ts'
 import type { LedgerDatabase, Parameter, Statements, Writer } from '../sqlite/exclusive.ts'
 import type { LedgerTables } from '../tables.ts'
@@ -186,7 +186,6 @@ function withNumbers(text: string): string {
   return made
 }
 
-/** Statements outside of transactions. */
 function statementsOn(connection: Writer, dialect: Dialect): Statements {
   const all: Statements['all'] = async (text, ...parameters) =>
     (await connection.executeQuery<Row>(CompiledQuery.raw(withNumbers(text), [...parameters]))).rows
@@ -265,44 +264,19 @@ const POSTGRES_SHAPE: readonly string[] = [
     primary key (job_id, row_key)) with (fillfactor = 90)`,
   // Emptied by the server when it recovers from a crash, as are commits that did not wait for the disk.
   `create unlogged table server_start (place text not null)`,
+  `create table pace (gateway text collate "C" primary key, state text not null)`,
+  `create table shared_home (mark text not null)`,
 ]
 
 /** Tables with the columns of the file. */
-export const COPIED_TABLES: readonly string[] = [...SHAPE, ABANDONED_CLAIM]
-  .filter((text) => !OF_SEGMENTS.test(text))
-  .flatMap((text) => /^create table (\w+)/.exec(text)?.[1] ?? [])
+export const COPIED_TABLES: readonly string[] = SHAPE.filter((text) => !OF_SEGMENTS.test(text)).flatMap(
+  (text) => /^create table (\w+)/.exec(text)?.[1] ?? [],
+)
 
 export const POSTGRES_MIGRATIONS: Readonly<Record<string, Migration>> = {
-  '2026-12-schedule': {
+  '2027-01-ledger': {
     async up(db: Kysely<unknown>) {
       for (const statement of POSTGRES_SHAPE) await sql.raw(statement).execute(db)
-    },
-  },
-  // Packs of delivered rows may have prints, which an earlier program would not understand. Names of steps ascend by the alphabet.
-  '2026-12-seen-rows': { up: async () => {} },
-  '2026-12-shown-people': {
-    async up(db: Kysely<unknown>) {
-      for (const statement of SHOWN_PEOPLE) await sql.raw(translated(statement)).execute(db)
-    },
-  },
-  '2026-12-workers-pace': {
-    async up(db: Kysely<unknown>) {
-      await sql`create table pace (gateway text collate "C" primary key, state text not null)`.execute(db)
-    },
-  },
-  '2026-12-workers-share': {
-    async up(db: Kysely<unknown>) {
-      await sql`create table shared_home (mark text not null)`.execute(db)
-    },
-  },
-  '2026-12-works-in-parts': {
-    async up(db: Kysely<unknown>) {
-      for (const statement of PARTS) await sql.raw(translated(statement)).execute(db)
-    },
-  },
-  '2026-12-written-off-claims': {
-    async up(db: Kysely<unknown>) {
-      await sql.raw(translated(ABANDONED_CLAIM)).execute(db)
     },
   },
 }

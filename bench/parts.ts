@@ -1,7 +1,8 @@
 /**
- * One export in parts: `node bench/parts.ts [--rows 20000] [--workers 1,2,4] [--latency 1000] [--alone]`. A gateway that takes 8 requests a worker,
- * each answered after a second, gets the wide export by one, two and four workers over a ledger in PostgreSQL, each with a part; with `--alone` also by
- * one process with the same ceiling. The gateway must hold each record once. Linux.
+ * One export in parts: `node bench/parts.ts [--rows 20000] [--workers 1,2,4] [--visits 4] [--latency 1000] [--alone]`. A gateway that takes
+ * 8 requests a worker, each answered after a second, gets the wide export by one, two and four workers over a ledger in PostgreSQL, each with a part;
+ * with `--alone` also by one process with the same ceiling. A person has four rows, scattered over the file; `--visits 1`: no person comes twice. The
+ * gateway must hold each record once. Linux.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -19,6 +20,7 @@ const { values } = parseArgs({
   options: {
     rows: { type: 'string', default: '20000' },
     workers: { type: 'string', default: '1,2,4' },
+    visits: { type: 'string', default: '4' },
     latency: { type: 'string', default: '1000' },
     alone: { type: 'boolean', default: false },
   },
@@ -34,20 +36,21 @@ const client = new pg.Client(url)
 await client.connect()
 try {
   const file = join(root, 'wide.csv')
-  const wide = await writeWideExport(file, Number(values.rows), {})
+  const [rows, visits] = [Number(values.rows), Number(values.visits)]
+  const wide = await writeWideExport(file, rows, visits === 1 ? {} : { people: Math.ceil(rows / visits) })
   await using gateway = await LeanGateway.start({ echo: 'full', latencyMs: Number(values.latency) })
   for (const count of values.workers.split(',').map(Number))
     for (const isAlone of values.alone ? [false, true] : [false]) {
       const name = `of_${count}${isAlone ? '_alone' : ''}`
       const elapsedS = await load(name, file, gateway, count, isAlone)
-      const { held, requests, most } = await gateway.report()
+      const { held, requests, most, sendingMs } = await gateway.report()
       await gateway.forget()
       const outcome = isSame(held, wide.held) ? 'exact' : `${held.records} records, not ${wide.held.records}`
       const who = isAlone
         ? `one process with ${count * A_WORKER} at once`
         : `${count} workers, ${count} parts`
       process.stdout.write(
-        `${who}: ${elapsedS.toFixed(1)} s, ${requests} requests, at most ${most} at once, ${outcome}\n`,
+        `${who}: ${elapsedS.toFixed(1)} s, ${(sendingMs / 1000).toFixed(1)} s from the first request to the last, ${requests} requests, at most ${most} at once, ${outcome}\n`,
       )
     }
 } finally {

@@ -65,6 +65,15 @@ export interface ChunkToLoad extends ChunkKey, Speaks {
   readonly resumed: boolean
   /** True where rows are recognised by prints: the chunk renews missing and former prints. */
   readonly isRecognised: boolean
+  /** People whom an unsettled chunk has, too: their records go once `settled` resolves, and keep nobody else waiting. */
+  readonly behind?:
+    | {
+        /** References. */
+        readonly people: ReadonlySet<string>
+        /** Resolves when the other chunk is settled. @throws the failure that stops the run */
+        settled(): Promise<void>
+      }
+    | undefined
 }
 
 export interface LoadedChunk {
@@ -82,6 +91,28 @@ export interface LoadedChunk {
 
 /** @throws WaybillError where the run must stop */
 export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promise<LoadedChunk> {
+  const { behind } = chunk
+  if (behind === undefined) return loadPeople(context, chunk)
+  const part = (is: boolean) => partOf(chunk, ({ reference }) => behind.people.has(reference) === is)
+  const ahead = await loadPeople(context, { ...chunk, ...part(false) })
+  await behind.settled()
+  return joinedParts([ahead, await loadPeople(context, { ...chunk, ...part(true) })])
+}
+
+/** Content of a chunk, by people. */
+type Content = Pick<ChunkToLoad, 'entries' | 'listed' | 'withdrawn' | 'shared'>
+
+const partOf = (
+  { entries, listed, withdrawn, shared }: Content,
+  has: (account: AccountKey) => boolean,
+): Content => ({
+  entries: entries.filter(({ account }) => has(account)),
+  listed: listed.filter(has),
+  withdrawn: withdrawn.filter(({ account }) => has(account)),
+  shared: shared.filter(has),
+})
+
+async function loadPeople(context: LoadContext, chunk: ChunkToLoad): Promise<LoadedChunk> {
   const { entries, resumed } = chunk
   const kind = entries[0]?.kind
   const { ledger, gatewayName, runLedger } = context.accounts
@@ -124,13 +155,9 @@ async function loadApart(
   first: ResolvedAccounts,
 ): Promise<LoadedChunk> {
   const parts: LoadedChunk[] = []
-  for (let accounts = first, open: Pick<ChunkToLoad, 'entries' | 'listed' | 'withdrawn'> = chunk; ; ) {
+  for (let accounts = first, open: Content = chunk; ; ) {
     const { isLate, isBusy, late } = accounts
-    const part = (is: boolean): typeof open => ({
-      entries: open.entries.filter(({ account }) => isLate(account) === is),
-      listed: open.listed.filter((account) => isLate(account) === is),
-      withdrawn: open.withdrawn.filter(({ account }) => isLate(account) === is),
-    })
+    const part = (is: boolean): Content => partOf(open, (account) => isLate(account) === is)
     const others = part(false)
     if (others.entries.length + others.listed.length + others.withdrawn.length > 0)
       parts.push(await load(context, { ...chunk, ...others }, accounts))

@@ -101,7 +101,7 @@ const AssessmentQuestion = z.looseObject({
   previousValues: tolerated(z.record(z.string(), z.unknown())),
   ...textsAsRead('moreInfoTitle', 'moreInfoBody'),
 })
-export type AssessmentQuestion = z.infer<typeof AssessmentQuestion>
+type AssessmentQuestion = z.infer<typeof AssessmentQuestion>
 
 /**
  * Section "Assessment page": item of `data[]` in the envelopes of GET /assessments/bioage (the current page) and POST /assessments/bioage

@@ -121,13 +121,10 @@ export const html = (text: string): string =>
   shown(text).replaceAll(/[&<>"']/g, (mark) => ENTITIES[mark] ?? '')
 
 interface HtmlPage {
-  /** Plain text. */
   readonly title: string
   /** Name → plain text, for programs that read the page. */
   readonly meta?: Readonly<Record<string, string>>
-  /** CSS. */
   readonly style: string
-  /** HTML. */
   readonly body: string
 }
 

@@ -38,7 +38,6 @@ export const DateReturned = z.codec(
     encode: (date) => `${date.slice(5, 7)}/${date.slice(8)}/${date.slice(0, 4)}`,
   },
 )
-/** Date as sent, YYYY-MM-DD. */
 
 /**
  * Section "Medical-records request", disclosure values, exact. The interface itself has both `ekc_ecg_tests` and `ekg`, and both

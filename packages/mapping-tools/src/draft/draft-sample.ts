@@ -334,7 +334,6 @@ interface DraftedJson {
   readonly sample: JsonSample
 }
 
-/** Number of findings in a draft: measurements, and parts of the person. */
 function foundIn({ draft: { found, persons, row } }: DraftedJson): number {
   const isAsked = row.some(({ key, open }) => key === 'row.account.reference' && open)
   return found.length + persons.size - (isAsked ? 1 : 0)

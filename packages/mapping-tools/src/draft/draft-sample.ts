@@ -43,12 +43,12 @@ export function draftSample(
   file: string,
   sample: Sample,
   vocabulary: Vocabulary,
-  shapes: readonly JsonShape[] = readShapes(),
 ): DraftedSample {
   if (sample.kind === 'table') {
     const { table } = sample
     return { draft: draftTable(name, file, table, vocabulary), rows: { kind: 'table', table } }
   }
+  const shapes = readShapes()
   const ofJson = (draft: Draft, rows: Pick<JsonSample, 'rows' | 'wrap'>): DraftedSample => ({
     draft,
     rows: { kind: 'json', sample: rows },

@@ -103,7 +103,10 @@ export class ChunkSlots {
     for (const entry of heard) {
       const slot = this.takeOver(entry)
       const incoming = this.incomingOf(entry)
-      if (incoming.content === WITHDRAWN && slot.now.latest?.content === WITHDRAWN) this.reported.add(entry)
+      const { latest } = slot.now
+      // A withdrawal that this chunk brings, and repeats, is one that nobody was notified of.
+      const wasWithdrawn = latest?.content === WITHDRAWN && latest.isNews !== true
+      if (incoming.content === WITHDRAWN && wasWithdrawn) this.reported.add(entry)
       slot.now = learn(slot.now, { what: 'exported', incoming })
     }
   }

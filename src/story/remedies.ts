@@ -8,6 +8,7 @@ const REASONS = {
     'value-not-in-table',
     'value-not-extracted',
     'value-doubled-in-join',
+    'spelling-unlisted',
     'expression-failed',
     'expression-too-costly',
     'account-unresolved',

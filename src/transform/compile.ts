@@ -115,7 +115,7 @@ export function compileMapping(
     const mapper = (now: number): RowMapper => {
       refuseUnread(context)
       const mapper = assemble(row, source, rules, names, context, now)
-      const whole = readsWorkbook(definition) ? guarded(mapper) : mapper
+      const whole = hasDoubts(definition) ? guarded(mapper) : mapper
       return Object.assign(whole, { recogniser: recogniserOf(row, context) })
     }
     const { reads, words, exportJoins } = context
@@ -172,7 +172,7 @@ function compileRules(
   rowReads: readonly string[],
 ): CompiledRule[] {
   const { row, biometrics, conditions, careTeams, medicalRecords, assessment } = definition
-  const isGuarded = readsWorkbook(definition)
+  const isGuarded = hasDoubts(definition)
   if (isRoster({ biometrics, conditions, careTeams, medicalRecords, assessment }))
     return [compilePerson(source)]
   const rules: CompiledRule[] = []
@@ -229,9 +229,9 @@ function compileRules(
   return rules
 }
 
-/** True where the export, or a joined export, can have cells without value. */
-const readsWorkbook = ({ read, joins = {} }: Pick<MappingDefinition, 'read' | 'joins'>): boolean =>
-  [read, ...Object.values(joins).map((join) => join.read)].some((one) => one?.format === 'xlsx')
+/** True where a condition may be undecidable: in a table, and in cells of a joined workbook. */
+const hasDoubts = ({ read, joins = {} }: Pick<MappingDefinition, 'read' | 'joins'>): boolean =>
+  isTable(read.format) || Object.values(joins).some((join) => join.read?.format === 'xlsx')
 
 function guard<Result>(act: () => Result, reject: (cell: CellWithoutValue) => Result): Result {
   try {
@@ -259,7 +259,7 @@ const KIND_OF = new Map<string, RecordKind>([
   ['careTeams', 'careTeam'],
 ])
 
-/** Rejects the record where a condition of the rule reads a cell without value; in a section with one record a row, rejects the row. */
+/** Rejects the record where a condition of the rule cannot be decided; in a section with one record a row, rejects the row. */
 function guardedRule(rule: CompiledRule, section: string, name: string | undefined): CompiledRule {
   const kind = KIND_OF.get(section)
   if (kind === undefined) return rule

@@ -38,7 +38,7 @@ import { keepWorking } from '../runs/workers.ts'
 import { durationText } from '../story/report/figures.ts'
 import type { JobEnd, RunSummary } from '../story/run-story.ts'
 import { driftLines, leftOutLine, summaryLines, warningsLine } from '../story/terminal.ts'
-import { counted, iso, type Lines, n, sizeText, utcTime } from '../system/shown-text.ts'
+import { counted, iso, type Lines, n, present, sizeText, utcTime } from '../system/shown-text.ts'
 import { fittedTable } from '../system/text-table.ts'
 import { createCounting, createProgress, NO_PROGRESS } from '../telemetry/progress.ts'
 import { type CommandContext, print } from './command-form.ts'
@@ -124,7 +124,7 @@ const pause: Action<'pause'> = async (context, options) => {
 
 const pauseJson = ({ until, ...done }: PausedJob): object => ({
   ...done,
-  ...(until === undefined ? {} : { until: iso(until) }),
+  ...present({ until: until && iso(until) }),
 })
 
 const unpause: Action<'unpause'> = async (context, options) => {
@@ -548,21 +548,13 @@ async function listChosen(
     if (start !== undefined && error instanceof WaybillError && NO_RUNS.has(error.code)) return []
     throw error
   })
-  const listed = runs.map(({ startedAt, ...one }) => ({
-    ...one,
-    startedAt: new Date(startedAt).toISOString(),
-  }))
-  const starts =
-    start === undefined
-      ? {}
-      : { start: { job: start.job, code: start.code, since: new Date(start.since).toISOString() } }
-  const startLine =
-    start === undefined
-      ? []
-      : [`The refused start of ${start.job} (${start.code}), since ${utcTime(start.since)} UTC`]
-  print(context, json, { dryRun: true, runs: listed, ...starts }, () => [
+  const listed = runs.map(({ startedAt, ...one }) => ({ ...one, startedAt: iso(startedAt) }))
+  const refused = start && { job: start.job, code: start.code, since: iso(start.since) }
+  print(context, json, { dryRun: true, runs: listed, ...present({ start: refused }) }, () => [
     ...(listed.length === 0 ? [] : tableOf(listed, context.columns)),
-    ...startLine,
+    ...(start === undefined
+      ? []
+      : [`The refused start of ${start.job} (${start.code}), since ${utcTime(start.since)} UTC`]),
   ])
   return EXIT.ok
 }

@@ -123,3 +123,8 @@ export const actsHtml = (links: readonly Link[]): string =>
   links.length === 0
     ? ''
     : `<ul class="acts">${links.map(({ to, words, of }) => `<li><a class="act" href="${html(to)}">${html(words)}${of === undefined ? '' : `<span class="hidden"> ${html(of)}</span>`}</a></li>`).join('')}</ul>`
+
+/** Result for a part of a page that cannot be read: other parts of the page report the error. @throws an unexpected error */
+export function onlyKnown(error: unknown): undefined {
+  if (!(error instanceof WaybillError)) throw error
+}

@@ -31,7 +31,6 @@ export interface Job {
   readonly sources: readonly JobSource[]
   /** Path of the job's own catalog file. */
   readonly catalog: string | undefined
-  /** Place of `notify` in the job file. */
   readonly notifyAt: Place
 }
 
@@ -86,7 +85,6 @@ export interface JoinedExport extends ExportJoin {
 
 export interface LoadedMapping {
   readonly name: string
-  /** Path from which the mapping was read. */
   readonly file: string
   readonly read: ReadDefinition
   readonly definition: MappingDefinition
@@ -95,7 +93,6 @@ export interface LoadedMapping {
   readonly resources: MappingResources
   /** Lines of a draft that still need a decision, from 1. */
   readonly undecided: readonly number[]
-  /** Text of the mapping file. */
   readonly text: string
   /** Bundle as text, and its SHA-256. */
   readonly content: string

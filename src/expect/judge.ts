@@ -39,11 +39,8 @@ interface ExpectedExports {
 interface Question {
   readonly expected: ExpectedExports
   readonly deadline: Deadline
-  /** Time of the check. */
   readonly now: number
-  /** Complete files at the source. */
   readonly found: readonly ArrivedFile[]
-  /** Files that runs have started with. */
   readonly taken: readonly ArrivedFile[]
   readonly earlier: readonly EarlierJudgement[]
 }

@@ -27,7 +27,6 @@ export const NOTICE_KINDS = [
 const StoredNotice = z.object({
   kind: z.enum(NOTICE_KINDS),
   job: z.string(),
-  /** Name of the gateway in the ledger. */
   gateway: z.string(),
   /** Subject, like the id of a run and its end: for each job and kind, a subject is notified once. */
   subject: z.string(),

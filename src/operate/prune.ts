@@ -38,7 +38,6 @@ interface PruneRequest {
 }
 
 export interface Pruned {
-  /** Ids, newest first. */
   readonly runs: readonly string[]
   /** Runs of an earlier, interrupted pruning. */
   readonly resumed: readonly string[]
@@ -149,9 +148,7 @@ export interface KeptRun {
   readonly job: string
   /** Reason why the old run keeps its detail. */
   readonly because: 'unfinished' | 'in-doubt' | 'referred-to' | 'held'
-  /** Run that refers to this one, or that holds its job. */
   readonly by?: string
-  /** Command to continue an unfinished run. */
   readonly command?: string
 }
 
@@ -191,7 +188,6 @@ export function planPrune(runs: readonly PrunableRun[], before: number): PrunePl
   return { prune, keep }
 }
 
-/** Command to continue an unfinished run. */
 function commandOf(run: Pick<PrunableRun, 'job' | 'backfill' | 'backfill_folder'>): string {
   const range = rangeOf(run)
   return range === undefined ? `waybill run ${shellWord(run.job)}` : backfillCommand(run.job, range)

@@ -21,7 +21,15 @@ import { leftIn } from '../story/balance.ts'
 import { gatherStory } from '../story/facts.ts'
 import type { JobEnd, RunStory } from '../story/run-story.ts'
 import { present, shellWord } from '../system/shown-text.ts'
-import { amendRun, assertNoneUnfinished, assertSameGateway, findRun, nameRun } from './amend-run.ts'
+import {
+  type AmendingDependencies,
+  amendRun,
+  assertNoneUnfinished,
+  assertSameGateway,
+  findRun,
+  nameRun,
+  type RunOfJob,
+} from './amend-run.ts'
 import { type Application, findJobOfRun, withKnownLedger, withLedgerIfAny } from './application.ts'
 import { askForReport, asksWorkers, askWorkers } from './ask-workers.ts'
 import {
@@ -432,21 +440,18 @@ export interface DecidedOn extends RunStory {
 }
 
 /** Marks records in doubt as delivered. @param transactions ids of the records; empty: all */
-export const accept = (
+export async function accept(
   application: Application,
   listener: RunListener,
   id: string,
   person: Person,
   transactions: readonly string[] = [],
-): Promise<DecidedOn> =>
-  withKnownLedger(application, async (ledger) => {
-    const { home } = application.settings
-    const deps = { ...application, home, ledger, events: createRunEvents(listener) }
-    await assertOwnHome(application, ledger)
-    const run = await findRun(ledger, id)
-    const records = await acceptInDoubt(deps, run, transactions, person)
-    return { records, ...(await gatherStory(deps, run.id)) }
-  })
+): Promise<DecidedOn> {
+  const [records, story] = await decideOn(application, listener, id, (deps, run) =>
+    acceptInDoubt(deps, run, transactions, person),
+  )
+  return { records, ...story }
+}
 
 /** Sends records in doubt again, as a new run, except records that a last look finds in the profiles. */
 export async function resend(
@@ -485,11 +490,19 @@ export const abandon = (
   id: string,
   person: Person,
 ): Promise<RunStory> =>
+  decideOn(application, listener, id, (deps, run) => giveUp(deps, run, person)).then(([, story]) => story)
+
+const decideOn = <Done>(
+  application: Application,
+  listener: RunListener,
+  id: string,
+  decide: (deps: AmendingDependencies, run: RunOfJob) => Promise<Done>,
+): Promise<readonly [Done, RunStory]> =>
   withKnownLedger(application, async (ledger) => {
     const { home } = application.settings
     const deps = { ...application, home, ledger, events: createRunEvents(listener) }
     await assertOwnHome(application, ledger)
     const run = await findRun(ledger, id)
-    await giveUp(deps, run, person)
-    return gatherStory(deps, run.id)
+    const done = await decide(deps, run)
+    return [done, await gatherStory(deps, run.id)]
   })

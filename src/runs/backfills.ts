@@ -9,7 +9,7 @@ import { type Application, withLedgerIfAny } from './application.ts'
 const DAY_MS = 86_400_000
 
 /** Backfills to list. */
-export const BACKFILLS_LISTED = 5
+const BACKFILLS_LISTED = 5
 
 export interface BegunExport {
   readonly name: string
@@ -34,10 +34,9 @@ export interface BegunBackfill {
   readonly durationMs: number
 }
 
-/** Reads the latest backfills, newest first. @param most runs to return */
+/** Reads the latest backfills, newest first. */
 export const readBackfills = (
   application: Pick<Application, 'settings' | 'openLedger' | 'now' | 'isDead'>,
-  most: number,
 ): Promise<readonly BegunBackfill[]> =>
   withLedgerIfAny(application, async (ledger) => {
     const found: BegunBackfill[] = []
@@ -58,7 +57,7 @@ export const readBackfills = (
         rows: exports.reduce((sum, { rows }) => sum + rows, 0),
         durationMs: run.worked_ms,
       })
-      if (found.length === most) break
+      if (found.length === BACKFILLS_LISTED) break
     }
     return found
   })

@@ -9,7 +9,6 @@ import type { Follower } from './follower.ts'
 import { followLastRun, lastRunFile } from './last-run.ts'
 import { followByNotices, type Noticed } from './run-notices.ts'
 import { createTeller, keepTargets } from './teller.ts'
-import type { Traces } from './traces.ts'
 import type { WithoutOld } from './which-installation.ts'
 
 /** Followers hear the end in the order given. @throws errors of `work` */
@@ -103,7 +102,12 @@ export async function begin(
 
 type Traced = Pick<Application, 'settings' | 'version' | 'now' | 'randomHex'>
 
-async function tracesOf({ settings, version, now, randomHex }: Traced): Promise<Traces | undefined> {
+async function tracesOf({
+  settings,
+  version,
+  now,
+  randomHex,
+}: Traced): Promise<ReturnType<typeof import('./traces.ts').openTraces> | undefined> {
   const { otlpEndpoint: endpoint, otlpHeaders = '' } = settings
   if (endpoint === undefined) return undefined
   const { openTraces } = await import('./traces.ts')

@@ -38,13 +38,7 @@ import { createHeartbeatWatch } from './heartbeats.ts'
 import { createDeadlineWatch } from './late-jobs.ts'
 import { readNeeds } from './needs.ts'
 import { tellDeadRun, tellHolder, tellLastTry } from './run-notices.ts'
-import {
-  countSchedule,
-  openScheduleMetrics,
-  type ScheduleMetrics,
-  tellInstallation,
-  watchJobs,
-} from './schedule-metrics.ts'
+import { countSchedule, openScheduleMetrics, tellInstallation, watchJobs } from './schedule-metrics.ts'
 import { createJobList, versionOfFolder } from './scheduled-jobs.ts'
 import { createTeller, lastTargets, type Teller, type TellerContext } from './teller.ts'
 
@@ -81,7 +75,7 @@ export async function keepSchedule(
 
 interface Keeping extends ScheduleWatch {
   readonly readJobs: () => Promise<ListedJob<Job>[]>
-  readonly served: ScheduleMetrics | undefined
+  readonly served: Awaited<ReturnType<typeof openScheduleMetrics>> | undefined
   /** Set where workers run the jobs. */
   readonly tickets: Tickets | undefined
 }

@@ -53,12 +53,8 @@ export interface MappingSample {
 
 const RUNS_LOOKED_AT = 50
 
-/** Exports that runs have read with the mapping, each content once, newest first. @param most exports to return */
-export const readSamples = (
-  application: Application,
-  mapping: string,
-  most: number,
-): Promise<readonly MappingSample[]> =>
+/** Exports that runs have read with the mapping, each content once, newest first. */
+export const readSamples = (application: Application, mapping: string): Promise<readonly MappingSample[]> =>
   withLedgerIfAny(application, async (ledger) => {
     const found: MappingSample[] = []
     const contents = new Set<string>()
@@ -69,9 +65,9 @@ export const readSamples = (
         contents.add(record.export_id)
         found.push({ exportRow: record.id, export: record.name, run: id, job, startedAt: iso(startedAt) })
       }
-      if (found.length >= most) break
+      if (found.length >= SAMPLES_LISTED) break
     }
-    return found.slice(0, most)
+    return found.slice(0, SAMPLES_LISTED)
   })
 
 /** Differences between the outcomes of two mappings for one export: counts, no values. */
@@ -105,7 +101,7 @@ interface MappingView {
 }
 
 /** Exports to choose from. */
-export const SAMPLES_LISTED = 10
+const SAMPLES_LISTED = 10
 
 /** @param asked number of the sample; undefined, or of none: the latest. @throws as `mappingTexts` */
 export async function viewMapping(
@@ -114,7 +110,7 @@ export async function viewMapping(
   mapping: string,
   asked: number | undefined,
 ): Promise<{ readonly view: MappingView; readonly now: string; readonly before: string | undefined }> {
-  const samples = await readSamples(application, mapping, SAMPLES_LISTED)
+  const samples = await readSamples(application, mapping)
   const sample = samples.find(({ exportRow }) => exportRow === asked) ?? samples[0]
   const { file, now, before } = await mappingTexts(application, mapping, sample?.exportRow)
   const found = sample && (await compare(application, mapping, sample.exportRow).catch(onlyKnown))

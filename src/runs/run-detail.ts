@@ -45,8 +45,8 @@ async function latestBatches(ledger: Ledger, run: string, most: number): Promise
 }
 
 /** Rows of a reason to list, and to list with their values. */
-export const ROWS_LISTED = 500
-export const ROWS_WITH_VALUES = 100
+const ROWS_LISTED = 500
+const ROWS_WITH_VALUES = 100
 
 /** A row or record that a run left behind. Positions and codes, no values. */
 export interface LeftRow {
@@ -81,7 +81,7 @@ export const rowsOfReason = (
   application: Application,
   name: string,
   code: string,
-  most: number,
+  most = ROWS_LISTED,
 ): Promise<RowsOfReason> =>
   withKnownLedger(application, async (ledger) => {
     const { id, job } = await nameRun(ledger, name)
@@ -125,8 +125,8 @@ export async function valuesOfReason(
   application: Application,
   name: string,
   code: string,
-  most: number,
   person: Person,
+  most = ROWS_WITH_VALUES,
 ): Promise<ValuesOfReason> {
   const { run, exports } = await withKnownLedger(application, async (ledger) => {
     const run = await nameRun(ledger, name)

@@ -15,8 +15,6 @@ import type { Counted, Metrics } from '../telemetry/metrics.ts'
 import { type Application, lastBackupAt, ledgerFile } from './application.ts'
 import { type KnownLastRun, latestEnd, type Watched } from './last-run.ts'
 
-export type ScheduleMetrics = Awaited<ReturnType<typeof openScheduleMetrics>>
-
 /** @throws `settings-invalid` if the address is unavailable */
 export async function openScheduleMetrics(
   { version, interrupt, logger }: Pick<Application, 'version' | 'interrupt' | 'logger'>,

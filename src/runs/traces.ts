@@ -19,8 +19,6 @@ interface TraceSettings {
   readonly randomHex: (bytes: number) => string
 }
 
-export type Traces = ReturnType<typeof openTraces>
-
 type Attributes = Readonly<Record<string, string | number | boolean>>
 
 interface Span {

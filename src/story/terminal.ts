@@ -79,7 +79,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
 
 /** The summary for a terminal, with the result of the run in colour. */
 export const summaryLines = (...given: Parameters<typeof summaryText>): Line[] =>
-  toned(folded(summaryText(...given), given[2]), 1, toneOf(given[0]))
+  toned(folded(summaryText(...given), given[2]), toneOf(given[0]))
 
 /** Tone for the exit code of a run; `attention` for a run without exit code. */
 const toneOf = ({ exit }: { readonly exit?: number | undefined }): Tone =>

@@ -148,7 +148,8 @@ export class ChunkDecisions {
     }
     const open = this.open(entries)
     for (const entry of open) if (entry.kind !== 'careTeam') note(entry)
-    for (const entry of open.toReversed()) if (entry.kind === 'careTeam') note(entry)
+    const teams = open.filter(({ kind }) => kind === 'careTeam')
+    for (const entry of teams.reverse()) note(entry)
     return twins
   }
 

@@ -405,7 +405,8 @@ async function send(
         if (created.class === 'accepted') delivery.buffers.giveBack(buffer)
         return created
       },
-      earlier !== undefined,
+      // The end of the chunk waits for the newest record of a series: the next chunks would go in between.
+      { isAgain: earlier !== undefined, isAwaited: plannedAs?.hidesOlder === true },
     )
     .catch((error: unknown) => {
       if (error instanceof GatewayError || error instanceof Outgrown) return error

@@ -33,7 +33,7 @@ const MARKS: readonly { readonly bytes: Buffer; readonly encoding: string }[] = 
 /**
  * Encoding of a content that begins with `head`.
  * @param asked a label, or `auto`: the byte order mark decides, then the NUL that is half of every ASCII character in UTF-16, else UTF-8
- * @throws WaybillError `export-unreadable`: a mark that contradicts `asked`; UTF-32
+ * @throws `export-unreadable`: a mark that contradicts `asked`; UTF-32
  */
 export function findEncoding(path: string, head: Buffer, asked: string): string {
   const marked = MARKS.find(({ bytes }) => head.subarray(0, bytes.length).equals(bytes))?.encoding

@@ -4,7 +4,7 @@ import { namesOfPeople, REGISTER } from '../../../../src/watch/column-names.ts'
 import { isCalled, type Words } from '../../../../src/watch/names.ts'
 import { formsText, MONTH_OR_DAY } from './find-observed.ts'
 import type { ColumnProfile, Profile } from './profile-columns.ts'
-import { ask, type DraftLine, line, note, scalar } from './write-draft.ts'
+import { ask, type DraftLine, line, note, type Question, scalar } from './write-draft.ts'
 
 /** Returns the column with the earliest of the names; `Patient ID (MRN)` has two names. */
 export const columnCalled = (
@@ -104,9 +104,17 @@ export function registerLines(registered: Registered, words: Words): DraftLine[]
     line('register:'),
     ...[...registered].map(([key, column]) => {
       if (key === 'gender') return genderLine(column, words)
-      return key === 'dateOfBirth' ? birthLine(column) : line(`  ${key}: ${scalar(column.path)}`)
+      if (key === 'dateOfBirth') return birthLine(column)
+      return line(`  ${key}: ${scalar(column.path)}`, key === 'postalCode' ? lostZeros(column) : undefined)
     }),
   ]
+}
+
+/** Asks about postal codes of three and four digits among those of five: `04884` is `4884` to a spreadsheet. */
+function lostZeros({ filled }: ColumnProfile): Question | undefined {
+  const short = filled.filter((cell) => /^\d{3,4}$/.test(cell)).length
+  const isMixed = short > 0 && filled.some((cell) => /^\d{5}(?:-?\d{4})?$/.test(cell))
+  return ask(isMixed && `${short} of ${filled.length} have fewer than five digits: were zeros dropped?`)
 }
 
 function birthLine({ path, dates }: ColumnProfile): DraftLine {

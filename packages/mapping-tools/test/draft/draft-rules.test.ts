@@ -457,3 +457,15 @@ test.each<[JsonValue, readonly string[]]>([
   expect(text).toContain('records: "$.b[*]"')
   expect([...text.matchAll(/Other lists in the file: (.*)\./g)].map(([, named]) => named)).toEqual(others)
 })
+
+test.each([
+  [['04884', '4884', '90210'], ['DECIDE: 1 of 3 have fewer than five digits: were zeros dropped?']],
+  [['04884', '90210-1234'], []],
+  // Of a country with four digits.
+  [['8001', '3012'], []],
+])('postal codes %j ask %j', (codes, asked) => {
+  const people = codes.map((code, at) => `${at},Ann,Reed,1980-02-${14 + at},F,${code},2026-02-14,118`)
+  const { draft } = draftedMapping(`id,first name,last name,dob,sex,zip,visit date,sbp\n${people.join('\n')}`)
+  const [line] = draft.row.filter(({ yaml = '' }) => yaml.includes('postalCode'))
+  expect(line?.note === undefined ? [] : [line.note]).toEqual(asked)
+})

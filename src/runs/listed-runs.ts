@@ -1,6 +1,4 @@
-/**
- * Queries on runs: a page of runs, a single run, or the log lines of a run. Also watches or stops a run in any process.
- */
+/** Runs: a page of them, one, its log lines. Watches or stops a run in any process. */
 import { createReadStream, existsSync } from 'node:fs'
 import { z } from 'zod'
 import { readJob } from '../definitions/definition-files.ts'
@@ -171,9 +169,7 @@ function parsed(text: string): LogLine | undefined {
 }
 
 /**
- * Asks the process of a run to stop, and waits for the end of the run. The process finishes the requests in flight; the next run of the job
- * resumes the run.
- * @param by name of the requester
+ * Asks the process of a run to stop, and waits for the end. Requests in flight are finished; the next run of the job resumes the run.
  * @throws `run-not-found`; `nothing-left` if the run is not in progress
  */
 export async function stopRun(application: Application, name: string, person: Person): Promise<RunStory> {

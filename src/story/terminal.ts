@@ -1,7 +1,6 @@
 /** A run's summary for people: the balance as a table, reasons for rejects, places of files, commands for the next steps. */
 
-import type { Reason } from '../ledger/ledger.ts'
-import { wordsOf } from '../ledger/ledger.ts'
+import { type Reason, wordsOf } from '../ledger/ledger.ts'
 import { allRecords, balanceWords, type CodeCount, kindsShown, type PeopleCounts } from '../model/balance.ts'
 import { EXIT } from '../model/errors.ts'
 import { KIND_NAMES } from '../model/record.ts'

@@ -55,7 +55,7 @@ test('records count by content and rule, and withdrawn results if they are store
     [same.rowKey, [slotOf(same)]],
     [changed.rowKey, [slotOf(weight(2, { value: '99' }))]],
     [heard.rowKey, [slotOf(heard, { isStored: false })]],
-    [elsewhere.rowKey, [{ ...slotOf(elsewhere), rule: 'ffffffff' }]],
+    [elsewhere.rowKey, [{ ...slotOf(elsewhere), ruleHash: 'ffffffff' }]],
     [stored.rowKey, [slotOf(stored)]],
     [weight(7).rowKey, [slotOf(weight(7), { isStored: false })]],
     [weight(8).rowKey, [{ ...slotOf(weight(8)), latest: 'withdrawn' }]],

@@ -179,10 +179,7 @@ const givenUpSteps = (run: string, reasons: readonly Reason[], { send }: Typed):
   ),
 ]
 
-/**
- * Steps for a run stopped by its threshold, usually within a chunk: checks of the mapping for the cause, as the rows concerned are in the rejects
- * files; a dry run also covers the rows after the stop.
- */
+/** Steps for a run stopped by its threshold: checks of the mapping, as the rejects files have the rows; a dry run, for the rows after the stop. */
 function failedSteps(summary: RunSummary, reasons: readonly Reason[], { again, path }: Typed): Step[] {
   const heldBack = reasons.filter(({ outcome }) => outcome === 'held-back')
   const checks = heldBack.length === 0 ? [] : mappingChecks(summary, heldBack, path)

@@ -135,7 +135,7 @@ async function lastLease(
   const all = await leasesOfJob(database, jobId)
   const own = all.find((one) => one.part === placeOf(part))
   if (own === undefined || part !== undefined) return own
-  // Whoever asks about the job hears of an outage that a part has met.
+  // An outage of a part is one of the job.
   const met = all.find((one) => one.outage !== null && one.run_id === own.run_id && one.expires_at > 0)
   return { ...own, outage: met?.outage ?? null }
 }

@@ -488,8 +488,8 @@ const REASONS_SHOWN = 20
 const NAMED = 4
 
 /**
- * Reasons for rows and records left behind, most frequent first. A reason of many rules or exports is one line. Meanings and remedies come from
- * docs/reasons.md, which is part of the program. Below: warnings, differences from earlier deliveries, and next steps.
+ * Reasons of rows and records, most frequent first; one line for many rules or exports. Meanings and remedies come from docs/reasons.md, part of the
+ * program. Below: warnings, differences from earlier deliveries, next steps.
  */
 function reasonsSection({ summary, reasons }: DetailedStory, explanations: Explanations): string {
   if (reasons.length === 0 && summary.pruned === undefined) return ''

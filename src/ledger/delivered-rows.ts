@@ -76,19 +76,22 @@ export function packRows(rows: readonly RowToSave[]): Pack[] {
     at = writeVarint(bytes, at, base)
     const issued = earliestOf(row)
     at = writeVarint(bytes, at, issued)
-    runs.length = 0
+    let used = 0
     let next = -1
     for (let slot = 0; slot < records.length; slot++) {
       const record = records[slot]
       const ofSlot = wordIn(row, slot)
       if (record === undefined || ofSlot === undefined) continue
       const word = words.numberOf(record, ofSlot, base, issued, Math.max(next, 0))
-      if (word === next) runs.push((runs.pop() ?? 0) + 1)
-      else runs.push(word, 1)
+      if (word !== next) {
+        runs[used++] = word
+        runs[used++] = 0
+      }
+      runs[used - 1] = (runs[used - 1] ?? 0) + 1
       next = word + 1
     }
-    at = writeVarint(bytes, at, runs.length / 2)
-    for (let run = 0; run < runs.length; run++) at = writeVarint(bytes, at, runs[run] ?? 0)
+    at = writeVarint(bytes, at, used / 2)
+    for (let run = 0; run < used; run++) at = writeVarint(bytes, at, runs[run] ?? 0)
     for (let slot = 0; slot < records.length; slot++) {
       const record = records[slot]
       if (record === undefined) continue
@@ -130,16 +133,9 @@ export const COPIES = 128
 /** From the lowest bit: rank (2), late, stored, lapsed, other latest word, withdrawn, seen (2), copy (7). */
 function marksOf(word: KeptWord, latest: KeptSlot['latest']): number {
   const { rank, isLate, isStored, isLapsed, seen, copy } = word
-  const flags = [
-    isLate,
-    isStored,
-    isLapsed,
-    latest !== undefined && latest !== 'withdrawn',
-    latest === 'withdrawn',
-  ]
-  let marks = rank
-  for (let flag = 0; flag < flags.length; flag++) if (flags[flag] === true) marks += 4 << flag
-  return marks + SEEN.indexOf(seen) * 128 + copy * 512
+  const flags = (isLate ? 4 : 0) + (isStored ? 8 : 0) + (isLapsed ? 16 : 0)
+  const other = latest === undefined ? 0 : latest === 'withdrawn' ? 64 : 32
+  return rank + flags + other + SEEN.indexOf(seen) * 128 + copy * 512
 }
 
 const wordOf = (marks: number, arrival: number, row: number, issued: number): KeptWord => ({
@@ -329,16 +325,15 @@ export interface SortedKeys {
 export function sortKeys(rowKeys: readonly string[]): SortedKeys {
   const given = Buffer.from(rowKeys.join(''), 'hex')
   if (given.length !== rowKeys.length * KEY_BYTES) throw new Error('a row key has not 32 hex digits')
-  // Six bytes fit exactly into a number, and tell nearly all keys apart.
-  const heads = Float64Array.from(rowKeys, (_, at) => given.readUIntBE(at * KEY_BYTES, 6))
-  const tail = (at: number): Buffer => given.subarray(at * KEY_BYTES + 6, (at + 1) * KEY_BYTES)
-  const order = Array.from(rowKeys, (_, at) => at)
-  order.sort((a, b) => (heads[a] ?? 0) - (heads[b] ?? 0) || Buffer.compare(tail(a), tail(b)) || a - b)
+  const view = viewOf(given)
+  const order = Uint32Array.from(rowKeys.keys())
+  order.sort((a, b) => compareKeys(view, a * KEY_BYTES, view, b * KEY_BYTES) || a - b)
   const from: number[] = []
   const sorted = Buffer.allocUnsafe(given.length)
-  for (const [rank, at] of order.entries()) {
+  for (let rank = 0; rank < order.length; rank++) {
+    const at = order[rank] ?? 0
     const next = order[rank + 1]
-    if (next !== undefined && heads[next] === heads[at] && tail(next).equals(tail(at))) continue
+    if (next !== undefined && compareKeys(view, next * KEY_BYTES, view, at * KEY_BYTES) === 0) continue
     given.copy(sorted, from.length * KEY_BYTES, at * KEY_BYTES, (at + 1) * KEY_BYTES)
     from.push(at)
   }
@@ -449,8 +444,10 @@ export function mergeEntries(
   let [first] = heads
   while (first !== undefined) {
     let least = first
-    for (const head of heads)
+    for (let at = 0; at < heads.length; at++) {
+      const head = heads[at] ?? least
       if (head !== least && compareKeys(head.block, head.at, least.block, least.at) < 0) least = head
+    }
     const { block, at } = least
     if (end === 0 || compareKeys(block, at, view, end - ENTRY_BYTES) !== 0) {
       if (end === merged.length) return { entries: merged, isEnd: false }

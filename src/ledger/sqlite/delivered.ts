@@ -163,13 +163,12 @@ function find(store: Store, jobId: number, keys: SortedKeys, mayKeep: boolean): 
     `select id as n from delivered_segment where job_id = ? and state = 'ready' order by level, id desc`,
     jobId,
   )
-  let open = Array.from(places.keys())
   for (const segment of segments) {
     const pieces = piecesOf(store, jobId, segment, mayKeep)
-    let isAnyFound = false
     let at = 0
     let block: DataView | undefined
-    for (const rank of open) {
+    for (let rank = 0; rank < keys.count; rank++) {
+      if (places[rank] !== -1) continue
       for (let next = pieces[at + 1]; next !== undefined && isFrom(next.first, keys, rank); )
         next = pieces[++at + 1]
       const piece = pieces[at]
@@ -179,11 +178,8 @@ function find(store: Store, jobId: number, keys: SortedKeys, mayKeep: boolean): 
         block = found && viewOf(found)
       }
       const place = block && placeIn(block, keys, rank)
-      if (place === undefined) continue
-      places[rank] = place
-      isAnyFound = true
+      if (place !== undefined) places[rank] = place
     }
-    if (isAnyFound) open = open.filter((rank) => places[rank] === -1)
   }
   if (!mayKeep) return places
   const listed = new Set(segments)

@@ -101,7 +101,6 @@ const AssessmentQuestion = z.looseObject({
   previousValues: tolerated(z.record(z.string(), z.unknown())),
   ...textsAsRead('moreInfoTitle', 'moreInfoBody'),
 })
-type AssessmentQuestion = z.infer<typeof AssessmentQuestion>
 
 /**
  * Section "Assessment page": item of `data[]` in the envelopes of GET /assessments/bioage (the current page) and POST /assessments/bioage

@@ -223,7 +223,7 @@ export async function readHeader(
   duplicates: CsvDefinition['duplicates'],
   blocks: AsyncIterable<readonly Row[]>,
 ): Promise<Header> {
-  const wanted = place.find === undefined ? 1 : SEARCHED_RECORDS
+  const wanted = (place.find === undefined ? 1 : SEARCHED_RECORDS) + place.skip
   const rows: Row[] = []
   for await (const block of blocks) {
     rows.push(...block)
@@ -249,8 +249,19 @@ export async function readHeader(
         'If the file is complete, correct `read` in the mapping. Otherwise ask the vendor for the file again.',
     })
   }
-  return { columns: columnsOf(path, row, row.cells, duplicates), origin: row }
+  const columns = columnsOf(path, row, row.cells, duplicates)
+  const below = rows.slice(rows.indexOf(row) + 1).slice(0, place.skip)
+  const dated = below.find((one) => one.kind === 'cells' && one.cells.some((cell) => DATE.test(cell.trim())))
+  if (dated === undefined) return { columns, origin: row }
+  throw exportError(path, 'A record that `read.header.skip` leaves out has a date, like a row.', {
+    line: dated.line,
+    remedy: 'If this export lacks a record below the header, as of units, correct `skip` or ask the vendor.',
+  })
 }
+
+/** Dates as exports write them. */
+const DATE =
+  /^(?:\d{1,4}([-/.])\d{1,2}\1\d{1,4}|(?:19|20)\d\d[01]\d[0-3]\d(?:\d{4}){0,2}|\d{1,2}[- ][a-z]{3,9}[- ]\d{2,4}|[a-z]{3,9} \d{1,2},? \d{4})(?=$|[T ])/i
 
 /** Most repeated names in a message. */
 const MOST_NAMED = 20

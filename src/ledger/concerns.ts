@@ -72,8 +72,16 @@ export interface Leases {
   acquire(request: LeaseRequest, isDead: (owner: string) => boolean): Promise<LeaseAnswer>
   release(lease: Lease): Promise<void>
   holder(jobId: number, now: number, isDead: (owner: string) => boolean): Promise<LeaseRecord | undefined>
-  /** Asks the process that runs it to stop; noted in the audit. @returns true if a process holds the run */
-  askToStop(runId: string, person: Acting): Promise<boolean>
+  /**
+   * Asks the process that holds the run to stop. A run that no process holds is ended here. Noted in the audit. Repeat while `asked`: the process may
+   * die, and the next owner hears the new request alone.
+   * @returns `not-under-way` if the run is over, or if another run holds the job
+   */
+  stop(
+    runId: string,
+    person: Acting,
+    isDead: (owner: string) => boolean,
+  ): Promise<'asked' | 'ended' | 'not-under-way'>
   /** Latest lease of the job, or of its part, held or not. */
   last(jobId: number, part?: PartOf): Promise<LeaseRecord | undefined>
   /** True while somebody works on a part of the job. */

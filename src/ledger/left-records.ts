@@ -13,6 +13,13 @@ export interface DeliveredRow {
   readonly print?: RowPrint
 }
 
+/** A row to save. */
+export interface RowToSave extends Omit<DeliveredRow, 'records'> {
+  readonly records: readonly (Omit<KeptSlot, 'word'> & Partial<Pick<KeptSlot, 'word'>>)[]
+  /** Word of all slots, in the place of a word of each. */
+  readonly word?: KeptWord
+}
+
 /** Origin of a slot's latest word, and knowledge about the slot: usually equal for all slots of a row. */
 export interface KeptWord {
   /** Arrival of the word's export (`Exports.arrivalOf`). */
@@ -38,7 +45,7 @@ export interface KeptWord {
 /** A slot as stored. The content is the stored record or, if nothing is stored, the latest word. */
 export interface KeptSlot extends ContentWords {
   /** Hash of the rule, 8 hex digits. */
-  readonly rule: string
+  readonly ruleHash: string
   readonly word: KeptWord
   /** Latest word, if different from the content. `withdrawn`: the source has taken the result back, and a run has reported the withdrawal. */
   readonly latest?: ContentWords | 'withdrawn' | undefined

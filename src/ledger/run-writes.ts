@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import type { DeliveredFile } from './concerns.ts'
-import type { DeliveredRow, HeldRecord, Resolution, Ruling, SentRecord } from './left-records.ts'
+import type { DeliveredRow, HeldRecord, Resolution, RowToSave, Ruling, SentRecord } from './left-records.ts'
 import type { RunState } from './states.ts'
 import type { CareTeamMark, MedicalRequestState, Reading, RunPart, RunRecord, Selection } from './tables.ts'
 
@@ -125,7 +125,7 @@ export interface ChunkSettlement extends ChunkKey {
   readonly counts: string
   readonly receiptsLength: number
   readonly rejectsLength: number
-  readonly delivered: readonly DeliveredRow[]
+  readonly delivered: readonly RowToSave[]
   /** Packed: records accepted outside of batches. */
   readonly accepted?: Uint8Array | undefined
   readonly held: readonly HeldRecord[]

@@ -169,25 +169,29 @@ function parsed(text: string): LogLine | undefined {
 }
 
 /**
- * Asks the process of a run to stop, and waits for the end. Requests in flight are finished; the next run of the job resumes the run.
+ * Asks the process of a run to stop, and waits for the end of the run. The process finishes the requests in flight; the next run of the job
+ * resumes the run. If the process dies, its successor is asked, too; a run without a process ends in the ledger.
  * @throws `run-not-found`; `nothing-left` if the run is not in progress
  */
 export async function stopRun(application: Application, name: string, person: Person): Promise<RunStory> {
+  const { now, isDead } = application
+  const ask = ({ leases }: Ledger, run: string) => leases.stop(run, { ...person, at: now() }, isDead)
   const run = await withKnownLedger(application, async (ledger) => {
     const ofJob = await ledger.runs.list(Number.MAX_SAFE_INTEGER, { job: name, states: ['running'] })
     const isJob = ofJob.length > 0 || (await ledger.runs.list(1, { job: name })).length > 0
-    for (const found of isJob ? ofJob : [await nameRun(ledger, name)]) {
-      const activity = await activityOf(ledger, found, application.now(), application.isDead)
-      const isUnderWay = activity?.kind === 'under-way'
-      if (isUnderWay && (await ledger.leases.askToStop(found.id, { ...person, at: application.now() })))
-        return found.id
-    }
+    for (const { id } of isJob ? ofJob : [await nameRun(ledger, name)])
+      if ((await ask(ledger, id)) !== 'not-under-way') return id
     throw new WaybillError(
       'nothing-left',
       isJob ? `no run of ${name} is under way` : `run ${name} is not under way`,
     )
   })
-  return watchRun(application, run)
+  const askAgain = () => withKnownLedger(application, (ledger) => ask(ledger, run))
+  for (;;) {
+    const { summary } = await watchRun(application, run, askAgain)
+    if (summary.state !== 'running' || (await askAgain()) === 'not-under-way')
+      return showRun(application, run)
+  }
 }
 
 /**
@@ -198,7 +202,7 @@ export async function stopRun(application: Application, name: string, person: Pe
 export async function watchRun(
   application: Application,
   name: string | undefined,
-  onLook: (shown: RunStory) => void = () => {},
+  onLook: (shown: RunStory) => unknown = () => {},
 ): Promise<RunStory> {
   const { interrupt, sleep } = application
   let run = name
@@ -206,7 +210,7 @@ export async function watchRun(
     const shown = await showRun(application, run)
     run = shown.summary.run
     if (shown.summary.activity?.kind !== 'under-way') return shown
-    onLook(shown)
+    await onLook(shown)
     await sleep(LOOK_EVERY_MS, interrupt).catch(() => {})
     if (interrupt.aborted)
       throw new WaybillError('interrupted', `run ${run} is no longer watched; it continues`, {

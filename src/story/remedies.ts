@@ -61,6 +61,7 @@ const REASONS = {
     'npi-invalid',
     'name-missing',
     'registration-incomplete',
+    'registration-damaged',
     'answers-missing',
   ],
   /** A person must decide between mapping and data. */

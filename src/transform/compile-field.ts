@@ -177,8 +177,9 @@ function compileLine(context: CompileContext, name: string, line: Line, path: Ke
 }
 
 function every(parts: readonly CompiledCondition[]): CompiledCondition {
-  const [only] = parts
-  if (parts.length === 1 && only !== undefined) return only
+  const [only, other] = parts
+  if (only === undefined) return { branch: 0, holds: () => true }
+  if (other === undefined) return only
   return { branch: branchOf(...parts), holds: (scope) => parts.every((part) => part.holds(scope)) }
 }
 

@@ -146,6 +146,39 @@ test('a ticket whose worker died between the end of the run and that of the tick
   await expect.poll(() => tickets.stateOf(sent)).toEqual({ run, exit: 0 })
 })
 
+test('a run that is stopped while no worker has it stays stopped when its ticket comes back', async () => {
+  const url = await emptySchema()
+  const clinic = await openFaultyClinic({ environment: { WAYBILL_LEDGER: url, WAYBILL_KEY: KEY } })
+  await clinic.deliver('a.csv', HEADER + ANN)
+  const arrived = Promise.withResolvers<void>()
+  let batches = 0
+  clinic.strike(({ path }) => {
+    if (!path.endsWith('/biometrics/bulk')) return PASS
+    batches += 1
+    arrived.resolve()
+    return Promise.withResolvers<typeof PASS>().promise
+  })
+  const tickets = await openTickets({ url }, { supervises: false, cipher: createAccountIdCipher(() => KEY) })
+  onTestFinished(() => tickets.close())
+  const request = { what: 'run', job: 'clinic', files: [] } as const
+  const sent = (await tickets.send('clinic', request)) ?? expect.fail('no ticket')
+  const taken = (await tickets.take('run')) ?? expect.fail('no ticket')
+  const killed = clinic.workplace.start('run', 'clinic')
+  await arrived.promise
+  killed.kill('SIGKILL')
+  await gone(killed)
+  const stopped = await clinic.workplace.waybill('stop', 'clinic', '--by', 'ann')
+  expect(stopped).toMatchObject({ code: 0, out: expect.stringContaining('interrupted (asked-to-stop)') })
+  expect(stopped.out).toContain('ann has stopped it')
+  await tickets.giveBack(taken)
+  startWorker(clinic.workplace)
+  await expect.poll(() => tickets.stateOf(sent), { timeout: 20_000 }).toMatchObject({ exit: 130 })
+  expect(batches).toBe(1)
+  clinic.strike(() => PASS)
+  expect(summaryOf(await clinic.run())).toMatchObject({ state: 'finished', rows: { read: 1 } })
+  expect(await clinic.stored()).toHaveLength(3)
+})
+
 test('a run on the worker of a backfill of its job waits until the backfill gives way', async () => {
   const url = await emptySchema()
   const scene = await openHistory(undefined, { WAYBILL_LEDGER: url, WAYBILL_RUN_BY: 'workers' })

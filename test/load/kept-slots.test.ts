@@ -90,7 +90,7 @@ function slotWith(rule: string, stored: string | undefined, latest: string): Kep
 const asRead = (kept: readonly KeptSlot[]) =>
   kept.map((one) => {
     const { stored, latest, seen } = slotOf(one, [], one.word.copy, placed)
-    return [one.rule, stored, latest?.content, seen]
+    return [one.ruleHash, stored, latest?.content, seen]
   })
 
 const OTHERS = slotWith('other', C, C)

@@ -111,6 +111,7 @@ test.each<[string, number | undefined, { isReplacing?: boolean; owesDeletion?: b
   expect(compareWithProfile(team, [own, beside], { ...by, ...expected })).toEqual(
     differs ? { verdict: 'differs', fields: ['replaced'] } : { verdict: 'equal' },
   )
+  expect(compareWithProfile(team, [own], { ...by, ...expected })).toEqual({ verdict: 'equal' })
 })
 
 test.each<[string, boolean, readonly ProfileRecord[] | undefined, string]>([

@@ -1,5 +1,6 @@
 /** Parts of an export as the holder of the job has them read: by workers, whose tickets it sends, or by itself. */
-import { mkdir } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { noTallies, type PartOf, type PartRecord } from '../../src/ledger/ledger.ts'
@@ -96,13 +97,16 @@ test('the tickets of open parts are sent at once, and those of parts still open 
     await reading.open(number)
     await reading.settle(number, rows)
   }
+  const rejects = join(reading.run.rejectsFolder, '1-day.part-1.rejects.csv')
+  await writeFile(rejects, 'row,_code\n')
   const { counts, join: joinAndEnd } = await reading.read()
   expect(reading.sent).toEqual(['0 0', '0 1', '0 2', '10000 1', '10000 2'])
   expect(reading.clock.now).toBe(19_750)
   expect([counts.rows.read, reading.started]).toEqual([15, [0]])
   expect(await reading.stateOfExport()).toBe('open')
+  expect(existsSync(rejects)).toBe(true)
   await joinAndEnd()
-  expect(await reading.stateOfExport()).toBe('finished')
+  expect([await reading.stateOfExport(), existsSync(rejects)]).toEqual(['finished', false])
 })
 
 test('once a part has ended the run, only chunks in flight are waited for', async () => {
@@ -145,7 +149,7 @@ test.each([
   const why = failure('gave-way')
   const reading = await begin(async ({ stopped, lost }, now) => {
     if (now === 250) stopped.abort(why)
-    if (now === 250 && isLost) lost.abort(why)
+    if (now === 250 && isLost) lost.abort(failure('disk-full'))
     if (now === 750) await letGo()
   })
   letGo = await reading.work(1)
@@ -158,7 +162,8 @@ test.each([
   ['in flight', 'open'],
 ])('of an export that cannot be read, with its last chunk %s, the state is %s', async (chunk, state) => {
   const reading = await begin()
-  await reading.open(1)
+  for (const number of [0, 1]) await reading.open(number)
+  await reading.settle(0, 1)
   if (chunk === 'settled') await reading.settle(1, 1)
   for (const number of [0, 2]) await reading.end(number, 'settled')
   await reading.end(1, 'failed', failure('export-unreadable'))

@@ -65,5 +65,7 @@ test('without a ledger on a server every home is its own; without a mark, too', 
   expect((await assertSharedHome(application, {}))()).toBe(true)
   expect(await assertOwnHome(application, {})).toBe(false)
   expect(await assertOwnHome(application, ledger)).toBe(false)
+  const later = await machine(MARK)
+  expect(await assertOwnHome(later.application, later.ledger)).toBe(false)
   expect(() => readFileSync(file)).toThrow('ENOENT')
 })

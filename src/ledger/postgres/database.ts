@@ -25,6 +25,8 @@ import { beginSession, type Session } from './session.ts'
 
 const CONNECTIONS = 5
 const CONNECT_TIMEOUT_MS = 10_000
+/** Time of a statement or transaction after which this process asks whether the server answers at all. */
+const SILENCE_MS = 10_000
 /** A process that is halted within a transaction holds its locks no longer than this. */
 const IDLE_IN_TRANSACTION_MS = 15_000
 
@@ -46,6 +48,8 @@ export interface PostgresAddress {
   readonly url: string
   /** Gives the password, each time that a connection is opened; undefined: as in the address. */
   readonly password?: (() => Promise<string>) | undefined
+  /** For tests: default, `SILENCE_MS`. */
+  readonly silenceMs?: number
 }
 
 export interface PostgresLedgerDatabase extends LedgerDatabase {
@@ -139,22 +143,71 @@ const kyselyOn = (
   })
 
 /** Connections, each by TLS if a network lies in between. */
-export function poolOf({ url, password }: PostgresAddress): pg.Pool {
-  const pool = new pg.Pool({
+export function poolOf({ url, password, silenceMs = SILENCE_MS }: PostgresAddress): pg.Pool {
+  const connecting = {
     connectionString: url,
     ...(password === undefined ? {} : { password }),
     ...(isThisMachine(url) || /[?&]sslmode=/.test(url) ? {} : { ssl: true }),
-    max: CONNECTIONS,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    connectionTimeoutMillis: Math.min(silenceMs, CONNECT_TIMEOUT_MS),
     application_name: 'waybill',
+  }
+  const pool = new pg.Pool({
+    ...connecting,
+    max: CONNECTIONS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: silenceMs,
     types: { getTypeParser },
   })
   // An idle connection that the server has ended: the next statement opens another.
   pool.on('error', () => {})
   // A connection that the server ends between two statements of a transaction: the next statement fails.
   pool.on('connect', (client) => client.on('error', () => {}))
+  endSilent(pool, silenceMs, () => isAnswered(new pg.Client(connecting)))
   return pool
+}
+
+/**
+ * Ends connections in use of a server that has vanished without a word, as by a pulled cable. A slow statement, or one that waits for a lock, goes on
+ * while the server answers others.
+ */
+function endSilent(pool: pg.Pool, silenceMs: number, answersOthers: () => Promise<boolean>): void {
+  const inUse = new Map<pg.PoolClient, NodeJS.Timeout>()
+  let asking: Promise<boolean> | undefined
+  const ask = (): Promise<boolean> => {
+    asking ??= answersOthers().finally(() => {
+      asking = undefined
+    })
+    return asking
+  }
+  const watch = (client: pg.PoolClient): void => {
+    const look = async (): Promise<void> => {
+      const isThere = await ask()
+      if (inUse.get(client) !== timer) return
+      if (isThere) watch(client)
+      else if (client instanceof pg.Client) client.end().catch(() => {})
+    }
+    const timer = setTimeout(look, silenceMs).unref()
+    inUse.set(client, timer)
+  }
+  pool.on('acquire', watch)
+  pool.on('release', (_error, client) => {
+    clearTimeout(inUse.get(client))
+    inUse.delete(client)
+  })
+}
+
+/** True if the server answers, and be it by a refusal. */
+async function isAnswered(client: pg.Client): Promise<boolean> {
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return true
+  } catch (error) {
+    return error instanceof pg.DatabaseError
+  } finally {
+    await client.end().catch(() => {})
+  }
 }
 
 /** Lock of all writes of a ledger that read first and write later, as `begin immediate` of SQLite. */

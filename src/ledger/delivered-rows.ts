@@ -104,13 +104,9 @@ const writeContent = (bytes: Buffer, at: number, { first, last }: ContentWords):
 const wordIn = ({ records, word }: RowToSave, slot: number): KeptWord | undefined =>
   word ?? records[slot]?.word
 
-function earliestOf(row: RowToSave): number {
-  let earliest = wordIn(row, 0)?.issued ?? 0
-  if (row.word !== undefined) return earliest
-  for (let slot = 1; slot < row.records.length; slot++)
-    earliest = Math.min(earliest, wordIn(row, slot)?.issued ?? earliest)
-  return earliest
-}
+const earliestOf = ({ records, word }: RowToSave): number =>
+  word?.issued ??
+  records.reduce((least, slot) => Math.min(least, slot.word?.issued ?? 0), records[0]?.word?.issued ?? 0)
 
 const SEEN = ['nothing', 'stored', 'whole'] as const
 /** Copies of a ledger that slots can tell apart: the marks have 7 bits for the copy. */

@@ -289,7 +289,7 @@ export class ChunkSlots {
     }
     const { arrival, isAgain, isBackfill } = this.speaks
     const { copy } = this.uncertain.suspicion
-    const { row, rank, issued } = first
+    const { row, rowKey, rank, issued } = first
     const word: KeptWord = {
       arrival,
       row: row.row,
@@ -301,7 +301,6 @@ export class ChunkSlots {
       seen: 'whole',
       copy,
     }
-    const { rowKey } = first
     if (to - from < row.records.length)
       return { rowKey, records: this.learned.slice(from, to).map(({ entry }) => entry), word }
     const { records } = row

@@ -213,10 +213,9 @@ export function createPipeline<Loaded>(
 function claimsOf({ rows, entries }: Chunk): Set<string> {
   const claims = new Set<string>()
   for (const { outcome } of rows) if (outcome.account !== undefined) claims.add(outcome.account.reference)
-  // A chunk holds requests alone, or none.
-  if (entries[0] instanceof RequestEntry)
-    for (const entry of entries)
-      if (entry instanceof RequestEntry) claims.add(`request ${entry.request.reference}`)
+  entries.forEach((entry) => {
+    if (entry instanceof RequestEntry) claims.add(`request ${entry.request.reference}`)
+  })
   return claims
 }
 

@@ -72,6 +72,21 @@ export interface WorkSpan {
 
 export interface ExportSummary {
   readonly name: string
+  /** Parts that workers read together, until the export has ended. */
+  readonly parts?: readonly {
+    /** From 1. */
+    readonly part: number
+    /** `stopped`: by an error that may be of its worker alone; `failed`: as the export, or the run, is over. */
+    readonly state: 'open' | 'settled' | 'stopped' | 'failed'
+    /** Settled rows. */
+    readonly rows: number
+    /** Number of times that a worker has taken the part. */
+    readonly takes: number
+    /** Worker that has the part, or that has died with it lately: `host:pid`. */
+    readonly worker?: string
+    /** ISO 8601, UTC: when the worker has taken the part. */
+    readonly since?: string
+  }[]
   readonly sha256: string
   readonly rows: number
   readonly state: string

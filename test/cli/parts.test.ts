@@ -102,8 +102,18 @@ test.each(['first', 'second'] as const)(
     const { requests, until } = scene
     const before = requests()
     await until(() => requests() > before + 2)
+    const parts = async () => {
+      const { exports } = JSON.parse((await scene.workplace.waybill('show', 'latest', '--json')).out)
+      return (exports as { parts?: { takes: number; worker?: string }[] }[])[0]?.parts ?? []
+    }
+    const { pid } = scene[which].worker
+    expect(await parts()).toHaveLength(4)
+    expect((await parts()).filter(({ worker }) => worker?.endsWith(`:${pid}`))).toHaveLength(1)
     scene[which].worker.kill('SIGKILL')
     await scene[which].over
+    const shown = (await scene.workplace.waybill('show', 'latest')).out
+    expect(shown).toMatch(/^\s*part +state +rows settled +taken +worker/m)
+    expect(shown).toMatch(new RegExp(`of 4 +open +\\d+ +1 time +\\S+:${pid} since `))
     if (which === 'first') startWorker(scene.workplace)
     await expectWhole(scene)
   },

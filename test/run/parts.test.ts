@@ -116,7 +116,14 @@ test('the files of parts become one, in their order, as far as they are settled'
 
 test('an error of a part is told with its number, unless the whole export is concerned', () => {
   const fault = faultText(new WaybillError('disk-full', 'no room', { remedy: 'Make room.' }))
-  const part = { number: 1, fault, tallies: expect.anything(), receiptsLength: 0, rows: expect.anything() }
+  const part = {
+    number: 1,
+    fault,
+    tallies: expect.anything(),
+    receiptsLength: 0,
+    takes: 1,
+    rows: expect.anything(),
+  }
   expect(faultOf({ ...part, state: 'stopped' }, 4)).toMatchObject({
     code: 'disk-full',
     message: 'part 2 of 4: no room',

@@ -13,11 +13,10 @@ import {
   replaceWithNoncontingentExpression,
   sql,
 } from 'kysely'
-import type { Migration } from 'kysely/migration'
 import pLimit from 'p-limit'
 import pg from 'pg'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
-import { ABANDONED_CLAIM, PARTS, SHAPE, SHOWN_PEOPLE } from '../sqlite/database.ts'
+import { migrationsOf, SHAPE, STEPS } from '../sqlite/database.ts'
 import type { Dialect } from '../sqlite/dialect.ts'
 import type { LedgerDatabase, Parameter, Statements, Writer } from '../sqlite/exclusive.ts'
 import type { LedgerTables } from '../tables.ts'
@@ -321,44 +320,19 @@ const POSTGRES_SHAPE: readonly string[] = [
 ]
 
 /** Tables with the columns of the file. */
-export const COPIED_TABLES: readonly string[] = [...SHAPE, ABANDONED_CLAIM]
+export const COPIED_TABLES: readonly string[] = [...SHAPE, ...STEPS['2026-12-written-off-claims']]
   .filter((text) => !OF_SEGMENTS.test(text))
   .flatMap((text) => /^create table (\w+)/.exec(text)?.[1] ?? [])
 
-export const POSTGRES_MIGRATIONS: Readonly<Record<string, Migration>> = {
-  '2026-12-schedule': {
-    async up(db: Kysely<unknown>) {
-      for (const statement of POSTGRES_SHAPE) await sql.raw(statement).execute(db)
-    },
-  },
-  // Packs of delivered rows may have prints, which an earlier program would not understand. Names of steps ascend by the alphabet.
-  '2026-12-seen-rows': { up: async () => {} },
-  '2026-12-shown-people': {
-    async up(db: Kysely<unknown>) {
-      for (const statement of SHOWN_PEOPLE) await sql.raw(translated(statement)).execute(db)
-    },
-  },
-  '2026-12-workers-pace': {
-    async up(db: Kysely<unknown>) {
-      await sql`create table pace (gateway text collate "C" primary key, state text not null)`.execute(db)
-    },
-  },
-  '2026-12-workers-share': {
-    async up(db: Kysely<unknown>) {
-      await sql`create table shared_home (mark text not null)`.execute(db)
-    },
-  },
-  '2026-12-works-in-parts': {
-    async up(db: Kysely<unknown>) {
-      for (const statement of PARTS) await sql.raw(translated(statement)).execute(db)
-    },
-  },
-  '2026-12-written-off-claims': {
-    async up(db: Kysely<unknown>) {
-      await sql.raw(translated(ABANDONED_CLAIM)).execute(db)
-    },
-  },
-}
+export const POSTGRES_MIGRATIONS = migrationsOf({
+  '2026-12-schedule': POSTGRES_SHAPE,
+  '2026-12-seen-rows': [],
+  '2026-12-shown-people': STEPS['2026-12-shown-people'].map(translated),
+  '2026-12-workers-pace': ['create table pace (gateway text collate "C" primary key, state text not null)'],
+  '2026-12-workers-share': ['create table shared_home (mark text not null)'],
+  '2026-12-works-in-parts': STEPS['2026-12-works-in-parts'].map(translated),
+  '2026-12-written-off-claims': STEPS['2026-12-written-off-claims'].map(translated),
+})
 
 /** Place of planned batches (`ProcessTable.place`): another one after each recovery of the server from a crash. */
 export async function placeOf(writer: Writer): Promise<string> {

@@ -248,42 +248,29 @@ function inTurns(kysely: Kysely<LedgerTables>, turn: LedgerDatabase['turn']): Ky
   })
 }
 
-export const MIGRATIONS: Readonly<Record<string, Migration>> = {
-  '2026-12-schedule': {
+/** @param steps statements of each step. Names ascend by the alphabet */
+export const migrationsOf = (
+  steps: Readonly<Record<string, readonly string[]>>,
+): Readonly<Record<string, Migration>> => {
+  const executing = (texts: readonly string[]): Migration => ({
     async up(db: Kysely<unknown>) {
-      for (const statement of SHAPE) await sql.raw(statement).execute(db)
+      for (const text of texts) await sql.raw(text).execute(db)
     },
-  },
-  // Packs of delivered rows may have prints, which an earlier program would not understand. Names of steps ascend by the alphabet.
-  '2026-12-seen-rows': { up: async () => {} },
-  '2026-12-shown-people': {
-    async up(db: Kysely<unknown>) {
-      for (const statement of SHOWN_PEOPLE) await sql.raw(statement).execute(db)
-    },
-  },
-  '2026-12-works-in-parts': {
-    async up(db: Kysely<unknown>) {
-      for (const statement of PARTS) await sql.raw(statement).execute(db)
-    },
-  },
-  '2026-12-written-off-claims': {
-    async up(db: Kysely<unknown>) {
-      await sql.raw(ABANDONED_CLAIM).execute(db)
-    },
-  },
+  })
+  return Object.fromEntries(Object.entries(steps).map(([name, texts]) => [name, executing(texts)]))
 }
 
-export const ABANDONED_CLAIM = `create table abandoned_claim (gateway text not null, account blob not null, run_id text not null,
+const ABANDONED_CLAIM = `create table abandoned_claim (gateway text not null, account blob not null, run_id text not null,
   job_id integer not null, at integer not null, primary key (gateway, account, run_id)) without rowid`
 
 /** People of what was left behind. */
-export const SHOWN_PEOPLE = [
+const SHOWN_PEOPLE = [
   'alter table exception add column person blob',
   'create index exception_of_person on exception (person) where person is not null',
 ]
 
 /** Parts of exports, with leases beside those of their jobs. SQLite changes no primary key. A file has no parts. */
-export const PARTS = [
+const PARTS = [
   'alter table lease rename to lease_of_job',
   `create table lease (job_id integer not null, run_id text not null, owner text not null, token integer not null,
     acquired_at integer not null, expires_at integer not null, gives_way integer not null default 0, outage text,
@@ -292,7 +279,8 @@ export const PARTS = [
   'drop table lease_of_job',
   `create table part (export_row integer not null, number integer not null, state text not null, fault text,
     tallies text not null, receipts_length integer not null default 0, rows_read integer not null default 0,
-    rows_rejected integer not null default 0, rows_skipped integer not null default 0, primary key (export_row, number))`,
+    rows_rejected integer not null default 0, rows_skipped integer not null default 0, takes integer not null default 0,
+    primary key (export_row, number))`,
 ]
 
 export const SHAPE = [
@@ -408,3 +396,14 @@ export const SHAPE = [
     arrived integer not null, small integer not null, known text,
     primary key (job, mapping, source, timetable, due)) without rowid`,
 ]
+
+export const STEPS = {
+  '2026-12-schedule': SHAPE,
+  // Packs of delivered rows may have prints, which an earlier program would not understand.
+  '2026-12-seen-rows': [],
+  '2026-12-shown-people': SHOWN_PEOPLE,
+  '2026-12-works-in-parts': PARTS,
+  '2026-12-written-off-claims': [ABANDONED_CLAIM],
+}
+
+export const MIGRATIONS = migrationsOf(STEPS)

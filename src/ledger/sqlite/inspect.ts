@@ -5,15 +5,7 @@ import { reasonOf } from '../../model/errors.ts'
 import type { Standing } from '../concerns.ts'
 import { readPack } from '../delivered-rows.ts'
 import { unpackHolds } from '../packed-records.ts'
-import {
-  ABANDONED_CLAIM,
-  MIGRATIONS,
-  openWithRoom,
-  PARTS,
-  SHAPE,
-  SHOWN_PEOPLE,
-  type SyncStatements,
-} from './database.ts'
+import { MIGRATIONS, openWithRoom, STEPS, type SyncStatements } from './database.ts'
 import { asBytes } from './delivered.ts'
 import type { Exclusive } from './exclusive.ts'
 import { OVERDUE } from './open-work.ts'
@@ -235,7 +227,7 @@ const shapeOf = (ask: Ask): ReadonlyMap<string, unknown> =>
 
 function shapeDifferences(ask: Ask): string[] {
   const fresh = new DatabaseSync(':memory:')
-  for (const statement of [...SHAPE, ...SHOWN_PEOPLE, ...PARTS, ABANDONED_CLAIM]) fresh.exec(statement)
+  for (const statement of Object.values(STEPS).flat()) fresh.exec(statement)
   const wanted = shapeOf((sql) => fresh.prepare(sql).all())
   fresh.close()
   const found = shapeOf(ask)

@@ -45,7 +45,14 @@ const leases = ({ db, dialect, write }: Exclusive): Leases => ({
         .values({ job_id: jobId, part: place, ...lease })
         .onConflict((conflict) => conflict.columns(['job_id', 'part']).doUpdateSet(lease))
         .execute()
-      if (part !== undefined) return { ok: true, lease: { jobId, runId, token, part } }
+      if (part !== undefined) {
+        const { exportRow, number } = part
+        await statements.run(
+          'update part set takes = takes + 1 where export_row = ? and number = ?',
+          ...[exportRow, number],
+        )
+        return { ok: true, lease: { jobId, runId, token, part } }
+      }
       await writer
         .deleteFrom('waiting')
         .where('job_id', '=', jobId)

@@ -359,7 +359,7 @@ export async function cameAnew(
  * @param isDead whether the process is known to be gone
  */
 export async function activityOf(
-  ledger: Pick<Ledger, 'leases' | 'chunks'>,
+  ledger: Pick<Ledger, 'leases' | 'chunks' | 'sharedHome'>,
   run: Pick<RunRecord, 'id' | 'job_id' | 'state' | 'started_at'>,
   now: number,
   isDead: (owner: string) => boolean,
@@ -375,7 +375,9 @@ export async function activityOf(
   if (lease !== undefined && lease.expires_at > 0)
     signs.push(lease.acquired_at, lease.expires_at - ledger.leases.lastsMs)
   const owner = lease && processName(lease.owner)
-  return { kind: 'stopped', ...present({ owner }), lastSign: iso(Math.max(...signs)) }
+  const isShared = (await ledger.sharedHome?.mark()) !== undefined
+  const stopped = { kind: 'stopped', ...present({ owner }), lastSign: iso(Math.max(...signs)) } as const
+  return isShared ? { ...stopped, byWorkers: true } : stopped
 }
 
 /** Activity, as reported by the lease of the job. */

@@ -189,4 +189,10 @@ export type RunActivity =
       readonly waits?: WaitsForGateway
     }
   /** Killed, or the machine went down: the next run of the job resumes it. `owner`: the process that held the run, if known. */
-  | { readonly kind: 'stopped'; readonly owner?: string; readonly lastSign: string }
+  | {
+      readonly kind: 'stopped'
+      readonly owner?: string
+      readonly lastSign: string
+      /** True where workers share the ledger: one of them resumes the run, if a worker had it. */
+      readonly byWorkers?: true
+    }

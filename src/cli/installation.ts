@@ -54,7 +54,6 @@ const TONES = { ok: 'good', warning: 'attention', problem: 'bad' } as const sati
   Tone
 >
 
-/** Blanks before the lines below a finding. */
 const HANG = 19
 
 function doctorText(findings: readonly CheckFinding[], columns: number | undefined): Line[] {

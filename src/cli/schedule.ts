@@ -154,7 +154,6 @@ function currentText({ run, owner, since, waits }: NonNullable<ExplainedJob['cur
   return `now run ${run} is under way since ${toSecond(since)}, by process ${owner}${why}`
 }
 
-/** @param columns of the terminal; undefined to fit nothing to a width */
 function expectationsTable(
   expectations: readonly ExplainedExpectation[],
   columns: number | undefined,

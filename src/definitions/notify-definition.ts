@@ -19,7 +19,6 @@ export interface NotifySettings {
   readonly smtpUrl: string | undefined
   /** Sender of mails; set whenever `smtpUrl` is. */
   readonly smtpFrom: string | undefined
-  /** Environment variables for commands. */
   readonly commandEnvironment: Readonly<Record<string, string>>
 }
 

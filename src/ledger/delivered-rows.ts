@@ -4,7 +4,7 @@
  * Pure.
  */
 import type { ContentWords, RowPrint } from '../model/ids.ts'
-import type { DeliveredRow, KeptSlot, KeptWord } from './left-records.ts'
+import type { DeliveredRow, KeptSlot, KeptWord, RowToSave } from './left-records.ts'
 import { readVarint, unpacking, writeVarint } from './packed-records.ts'
 
 const KEY_BYTES = 16
@@ -51,7 +51,7 @@ interface Pack {
  * Row: key, print (0 without one; else 1 + number of biometrics, number of conditions, 8 bytes), row in the export, earliest time of issue of the slots (0 if a slot has none), numbers of the slots' words as runs (number of runs;
  * first word and length of each run), and for each slot the content (8 bytes), followed by the latest word's content if different.
  */
-export function packRows(rows: readonly DeliveredRow[]): Pack[] {
+export function packRows(rows: readonly RowToSave[]): Pack[] {
   const packs: Pack[] = []
   let words = new Words()
   let bytes = Buffer.allocUnsafe(2 * PACK_BYTES)
@@ -64,23 +64,25 @@ export function packRows(rows: readonly DeliveredRow[]): Pack[] {
     at = 0
     offsets = []
   }
-  for (const { rowKey, records, print } of rows) {
+  for (const row of rows) {
+    const { rowKey, records, print } = row
     const needed = at + KEY_BYTES + PRINT_BYTES + 20 + records.length * (10 + 2 * CONTENT_BYTES)
     if (needed > bytes.length) bytes = Buffer.concat([bytes.subarray(0, at)], needed)
     const start = at
     offsets.push(at)
     at += bytes.write(rowKey, at, KEY_BYTES, 'hex')
     at = writePrint(bytes, at, print)
-    const base = records[0]?.word.row ?? 0
+    const base = wordIn(row, 0)?.row ?? 0
     at = writeVarint(bytes, at, base)
-    const issued = earliestOf(records)
+    const issued = earliestOf(row)
     at = writeVarint(bytes, at, issued)
     runs.length = 0
     let next = -1
     for (let slot = 0; slot < records.length; slot++) {
       const record = records[slot]
-      if (record === undefined) continue
-      const word = words.numberOf(record, base, issued, Math.max(next, 0))
+      const ofSlot = wordIn(row, slot)
+      if (record === undefined || ofSlot === undefined) continue
+      const word = words.numberOf(record, ofSlot, base, issued, Math.max(next, 0))
       if (word === next) runs.push((runs.pop() ?? 0) + 1)
       else runs.push(word, 1)
       next = word + 1
@@ -110,10 +112,14 @@ function writePrint(bytes: Buffer, at: number, print: RowPrint | undefined): num
 const writeContent = (bytes: Buffer, at: number, { first, last }: ContentWords): number =>
   bytes.writeInt32BE(last, bytes.writeInt32BE(first, at))
 
-function earliestOf(slots: readonly KeptSlot[]): number {
-  let earliest = slots[0]?.word.issued ?? 0
-  for (let slot = 1; slot < slots.length; slot++)
-    earliest = Math.min(earliest, slots[slot]?.word.issued ?? earliest)
+const wordIn = ({ records, word }: RowToSave, slot: number): KeptWord | undefined =>
+  word ?? records[slot]?.word
+
+function earliestOf(row: RowToSave): number {
+  let earliest = wordIn(row, 0)?.issued ?? 0
+  if (row.word !== undefined) return earliest
+  for (let slot = 1; slot < row.records.length; slot++)
+    earliest = Math.min(earliest, wordIn(row, slot)?.issued ?? earliest)
   return earliest
 }
 
@@ -122,7 +128,7 @@ const SEEN = ['nothing', 'stored', 'whole'] as const
 export const COPIES = 128
 
 /** From the lowest bit: rank (2), late, stored, lapsed, other latest word, withdrawn, seen (2), copy (7). */
-function marksOf({ word, latest }: KeptSlot): number {
+function marksOf(word: KeptWord, latest: KeptSlot['latest']): number {
   const { rank, isLate, isStored, isLapsed, seen, copy } = word
   const flags = [
     isLate,
@@ -151,7 +157,7 @@ const hasLatest = (marks: number): boolean => (marks & 32) !== 0
 const isWithdrawn = (marks: number): boolean => (marks & 64) !== 0
 
 interface PackedWord {
-  readonly rule: string
+  readonly ruleHash: string
   readonly arrival: number
   readonly row: number
   readonly marks: number
@@ -166,10 +172,15 @@ class Words {
   private marks = 0
 
   /** @param base row of the row's first slot @param earliest time of issue of the row @param likely the probable number */
-  numberOf(slot: KeptSlot, base: number, earliest: number, likely: number): number {
-    const { rule, word, latest } = slot
+  numberOf(
+    { ruleHash, latest }: Omit<KeptSlot, 'word'>,
+    word: KeptWord,
+    base: number,
+    earliest: number,
+    likely: number,
+  ): number {
     if (word !== this.word || latest !== undefined) {
-      this.marks = marksOf(slot)
+      this.marks = marksOf(word, latest)
       this.word = latest === undefined ? word : undefined
     }
     const { marks } = this
@@ -178,18 +189,18 @@ class Words {
     const one = this.packed[likely]
     if (
       one !== undefined &&
-      one.rule === rule &&
+      one.ruleHash === ruleHash &&
       one.arrival === word.arrival &&
       one.row === row &&
       one.marks === marks &&
       one.issued === issued
     )
       return likely
-    const key = `${rule} ${word.arrival} ${row} ${marks} ${issued}`
+    const key = `${ruleHash} ${word.arrival} ${row} ${marks} ${issued}`
     const number = this.known.get(key) ?? this.packed.length
     if (number < this.packed.length) return number
     this.known.set(key, number)
-    this.packed.push({ rule, arrival: word.arrival, row, marks, issued })
+    this.packed.push({ ruleHash, arrival: word.arrival, row, marks, issued })
     return number
   }
 
@@ -201,8 +212,8 @@ class Words {
   bytes(): Uint8Array {
     const bytes = Buffer.allocUnsafe(6 + this.packed.length * WORD_BYTES)
     let at = writeVarint(bytes, writeVarint(bytes, 0, WITH_PRINTS), this.packed.length)
-    for (const { rule, arrival, row, marks, issued } of this.packed) {
-      at += bytes.write(rule, at, 4, 'hex')
+    for (const { ruleHash, arrival, row, marks, issued } of this.packed) {
+      at += bytes.write(ruleHash, at, 4, 'hex')
       at = bytes.writeUInt16BE(marks, bytes.writeInt32BE(row, bytes.writeUInt32BE(arrival, at)))
       at = writeVarint(bytes, at, issued)
     }
@@ -236,7 +247,7 @@ function openPack(packed: Uint8Array): PackReader {
     const { at } = cursor
     cursor.at += 14
     words.push({
-      rule: bytes.toString('hex', at, at + 4),
+      ruleHash: bytes.toString('hex', at, at + 4),
       arrival: bytes.readUInt32BE(at + 4),
       row: bytes.readInt32BE(at + 8),
       marks: bytes.readUInt16BE(at + 12),
@@ -270,14 +281,14 @@ function openPack(packed: Uint8Array): PackReader {
     for (let run = 0; run < runs.length; run += 2) {
       const from = runs[run] ?? 0
       for (const packed of words.slice(from, from + (runs[run + 1] ?? 0))) {
-        const { rule, marks } = packed
+        const { ruleHash, marks } = packed
         if (word === undefined || before === undefined || !isAlike(before, packed))
           word = wordOf(marks, packed.arrival, base + packed.row, earliest + packed.issued)
         before = packed
         const { first, last } = readWords()
-        if (isWithdrawn(marks)) records.push({ rule, first, last, word, latest: 'withdrawn' })
-        else if (hasLatest(marks)) records.push({ rule, first, last, word, latest: readWords() })
-        else records.push({ rule, first, last, word })
+        if (isWithdrawn(marks)) records.push({ ruleHash, first, last, word, latest: 'withdrawn' })
+        else if (hasLatest(marks)) records.push({ ruleHash, first, last, word, latest: readWords() })
+        else records.push({ ruleHash, first, last, word })
       }
     }
     return print === undefined ? { rowKey, records } : { rowKey, records, print }

@@ -50,7 +50,7 @@ export type NotificationEvent = 'deliver' | 'fail' | 'give-up' | 'revive'
 
 /**
  * Builds a function from state and event to the next state.
- * @throws WaybillError `state-illegal`, from the built function, for an illegal move
+ * @throws `state-illegal`, from the built function, for an illegal move
  */
 const moves =
   <State extends string, Event extends string>(

@@ -2,7 +2,7 @@
  * Decides the step for each record of a chunk by its slot, and reads profiles where a decision needs one. Finds what withdrawn results were sent as: the
  * gateway deletes no biometrics and no conditions, so a person must be notified of a delivered result.
  */
-import type { Exports, Ledger } from '../ledger/ledger.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
 import type { Entry, MappedRow, WithdrawnEntry } from '../model/entry.ts'
 import { parseTransactionId, transactionId } from '../model/ids.ts'
@@ -16,7 +16,7 @@ import { type ChunkSlots, isSuspect, type Uncertain } from './slots.ts'
 
 interface DecisionContext extends Uncertain {
   readonly reconciler: Pick<Reconciler, 'readBackAny'>
-  readonly memory: { readonly exports: Pick<Exports, 'withContent'> }
+  readonly memory: { readonly exports: Pick<Ledger['exports'], 'withContent'> }
   readonly stale: StaleAccounts
   readonly held: Surroundings['doubts']
 }
@@ -148,7 +148,8 @@ export class ChunkDecisions {
     }
     const open = this.open(entries)
     for (const entry of open) if (entry.kind !== 'careTeam') note(entry)
-    for (const entry of open.toReversed()) if (entry.kind === 'careTeam') note(entry)
+    const teams = open.filter(({ kind }) => kind === 'careTeam')
+    for (const entry of teams.reverse()) note(entry)
     return twins
   }
 

@@ -118,7 +118,7 @@ async function loadPeople(context: LoadContext, chunk: ChunkToLoad): Promise<Loa
   const { ledger, gatewayName, runLedger } = context.accounts
   if (chunk.shared.length > 0)
     await runLedger.saveBirths(gatewayName, new Map(), new Set(chunk.shared.map(context.identity.account)))
-  await renewRowKeys(ledger, gatewayName, context.identity, [...entries, ...chunk.withdrawn])
+  await renewRowKeys(ledger, gatewayName, context.identity, joined(entries, chunk.withdrawn))
   // A mapping of these kinds makes no profile records.
   if (kind === 'account') {
     const { names, ...loaded } = await loadRoster(context.accounts, entries, resumed)
@@ -136,6 +136,10 @@ async function loadPeople(context: LoadContext, chunk: ChunkToLoad): Promise<Loa
   await context.firstContact(entries)
   return load(context, chunk)
 }
+
+/** Nearly always one list is empty, and the other stays as it is. */
+const joined = (first: readonly Entry[], then: readonly Entry[]): readonly Entry[] =>
+  then.length === 0 ? first : first.length === 0 ? then : [...first, ...then]
 
 /** Result of a chunk without profile records. */
 export const NOTHING_OF_PROFILES: Omit<LoadedChunk, 'outcomes'> = {
@@ -193,7 +197,7 @@ function joinedParts(parts: readonly LoadedChunk[]): LoadedChunk {
 /** Reads the ledger about a chunk, before anything is asked or sent. */
 async function remember(context: LoadContext, chunk: ChunkToLoad) {
   const { entries } = chunk
-  const rowKeys = rowKeysOf([...entries, ...chunk.withdrawn])
+  const rowKeys = rowKeysOf(joined(entries, chunk.withdrawn))
   const known = {
     delivered: await context.memory.slots.delivered(context.jobId, rowKeys),
     held: await context.memory.slots.held(context.jobId, rowKeys),
@@ -229,7 +233,7 @@ async function load(
     given ??
     (await resolveAccounts(
       context.accounts,
-      [...unanswered, ...decisions.open(recalled.unsent)],
+      joined(unanswered, decisions.open(recalled.unsent)),
       'leave',
       chunk.resumed ? recalled.outcomes : undefined,
       teams && (await careTeamsToClaim(context.careTeams, teams, decisions.isUnchanged)),

@@ -126,7 +126,9 @@ export class Outcomes {
   }
 
   note(ended: readonly EntryOutcome[]): void {
-    for (const outcome of ended) {
+    for (let at = 0; at < ended.length; at++) {
+      const outcome = ended[at]
+      if (outcome === undefined) continue
       const { place } = outcome.entry
       if (this.#byPlace[place] === undefined) this.#count++
       this.#byPlace[place] = outcome
@@ -144,6 +146,10 @@ export class Outcomes {
 
   /** Outcomes in the order of the chunk. */
   all(): readonly EntryOutcome[] {
-    return this.#count === 0 ? [] : this.#byPlace.filter((outcome) => outcome !== undefined)
+    if (this.#count === 0) return []
+    const isWhole = (list: readonly (EntryOutcome | undefined)[]): list is readonly EntryOutcome[] =>
+      this.#count === list.length
+    const all = this.#byPlace.slice()
+    return isWhole(all) ? all : all.filter((outcome) => outcome !== undefined)
   }
 }

@@ -54,8 +54,14 @@ export const receiptOf = (
 export const receiptsOfSent = (sentAs: SentAs, learnedFrom: LearnedFrom): Receipt[] =>
   [...sentAs.values()].flatMap((record) => (record === null ? [] : receiptOf(record, learnedFrom)))
 
+const isAccepted = (one: EntryOutcome): one is AcceptedOutcome => one.outcome === 'accepted'
+
 /** Receipts for accepted and for found records. @param sentAs records sent before, and found now */
-export function receiptsOf(outcomes: readonly EntryOutcome[], sentAs: SentAs): (Receipt | AcceptedOutcome)[] {
+export function receiptsOf(
+  outcomes: readonly EntryOutcome[],
+  sentAs: SentAs,
+): readonly (Receipt | AcceptedOutcome)[] {
+  if (outcomes.every(isAccepted)) return outcomes
   const receipts: (Receipt | AcceptedOutcome)[] = []
   const found = new Set<string>()
   for (const one of outcomes) {

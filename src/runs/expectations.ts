@@ -19,15 +19,12 @@ import { createJobList, listJobs, withMappings } from './scheduled-jobs.ts'
 import { createTeller } from './teller.ts'
 
 interface Expected {
-  /** Jobs with an expectation. */
   readonly jobs: readonly Job[]
-  /** Findings of expectations that are due. */
   readonly found: readonly Assessment[]
-  /** Invalid job files. */
   readonly problems: readonly { readonly name: string; readonly problem: WaybillError }[]
 }
 
-/** @param name undefined: all jobs with an expectation. @throws WaybillError `usage-wrong` if the named job has none */
+/** @param name undefined: all jobs with an expectation. @throws `usage-wrong` if the named job has none */
 export async function lookForExpected(application: Application, name: string | undefined): Promise<Expected> {
   const { jobs, problems } = await expectingJobs(application, name)
   return { jobs, problems, found: jobs.length === 0 ? [] : await judgeJobs(application, jobs) }
@@ -102,7 +99,6 @@ export interface ExplainedJob {
   /** Newest first. */
   readonly last: readonly FireRecord[]
   readonly next: readonly number[]
-  /** Time zone for display. */
   readonly zone: string
   readonly expected: readonly ExplainedExpectation[]
 }

@@ -83,7 +83,6 @@ export function createHeartbeatWatch(
         pending.add(sent)
       }
     },
-    /** Waits for the heartbeats under way: seconds at most. */
     async end(): Promise<void> {
       await Promise.all(pending)
     },

@@ -21,7 +21,7 @@ export interface PrunedInstallation extends Pruned {
 
 /**
  * Removes receipts, rejects and detail of runs that ended before an instant. Delivered records stay known.
- * @throws WaybillError `ledger-not-found`
+ * @throws `ledger-not-found`
  */
 export async function pruneRuns(
   application: Application,
@@ -45,7 +45,7 @@ export interface Backup extends BackedUp {
   readonly copy: string
 }
 
-/** Copies the ledger, even during a run. @throws WaybillError `ledger-not-found`; `usage-wrong` if the copy exists */
+/** Copies the ledger, even during a run. @throws `ledger-not-found`; `usage-wrong` if the copy exists */
 export async function backUp(application: Application, to: string): Promise<Backup> {
   assertLedgerFile(application.settings, 'backup')
   const ledger = ledgerFile(application)
@@ -57,7 +57,7 @@ export async function backUp(application: Application, to: string): Promise<Back
   return { ledger, copy, ...backedUp }
 }
 
-/** Report of a run as a single page of HTML without health data. @param wanted undefined: the latest. @throws WaybillError `run-not-found` */
+/** Report of a run as a single page of HTML without health data. @param wanted undefined: the latest. @throws `run-not-found` */
 export async function reportOf(
   application: Application,
   wanted: string | undefined,
@@ -102,11 +102,10 @@ interface Begun {
   readonly folder: string
   /** Paths relative to the folder. */
   readonly written: readonly string[]
-  /** Existing files, left unchanged. */
   readonly kept: readonly string[]
 }
 
-/** Prepares a folder; overwrites nothing. @throws WaybillError `usage-wrong` if the folder cannot be written */
+/** Prepares a folder; overwrites nothing. @throws `usage-wrong` if the folder cannot be written */
 export async function beginFolder(to: string): Promise<Begun> {
   const folder = resolve(to)
   const written: string[] = []

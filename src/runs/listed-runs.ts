@@ -22,27 +22,25 @@ import type { Person } from './resolve.ts'
 type ShownState = 'under-way' | 'stopped' | 'interrupted' | 'finished' | 'failed'
 
 export interface RunQuestion {
-  /** Runs per page. */
   readonly limit: number
   /** From 1. */
   readonly page?: number
   readonly job?: string | undefined
   /** Only runs that need a person. */
   readonly failed?: true | undefined
-  /** Earliest start, in milliseconds since the epoch. */
+  /** Earliest start. */
   readonly since?: number | undefined
   readonly state?: ShownState | undefined
 }
 
 export interface ListedRuns {
   readonly runs: readonly ListedRun[]
-  /** Runs on all pages. */
   readonly total: number
   readonly page: number
   readonly pages: number
 }
 
-/** Newest first. @throws WaybillError `job-not-found` */
+/** Newest first. @throws `job-not-found` */
 export const listRuns = (
   application: Application,
   { limit, page = 1, job, failed, since, state }: RunQuestion,
@@ -94,7 +92,7 @@ function ofState(
   }
 }
 
-/** Accepts a job with runs, or with a job file of this name. @throws WaybillError `job-not-found` */
+/** Accepts a job with runs, or with a job file of this name. @throws `job-not-found` */
 async function assertKnown(
   { settings }: Application,
   ledger: Pick<Ledger, 'runs'>,
@@ -108,7 +106,7 @@ async function assertKnown(
   })
 }
 
-/** @param name undefined: the latest. @throws WaybillError `run-not-found` */
+/** @param name undefined: the latest. @throws `run-not-found` */
 export const showRun = (application: Application, name = 'latest'): Promise<RunStory> =>
   withKnownLedger(application, async (ledger) => {
     const { settings } = application
@@ -129,7 +127,6 @@ export const showRun = (application: Application, name = 'latest'): Promise<RunS
 /** JSON of `waybill show`. */
 export const runJson = ({ summary, reasons }: RunStory): object => ({ ...summary, reasons })
 
-/** Line of the log file. */
 const Line = z.looseObject({
   timestamp: z.string(),
   level: z.string(),
@@ -141,13 +138,12 @@ export type LogLine = z.infer<typeof Line>
 /**
  * Log lines, oldest first.
  * @param name of the run; undefined: the latest
- * @throws WaybillError `run-not-found`; `log-not-found` if no log file is configured, or none exists
+ * @throws `run-not-found`; `log-not-found` if no log file is configured, or none exists
  */
 export async function* logOfRun(application: Application, name = 'latest'): AsyncGenerator<LogLine> {
   const { id } = await withKnownLedger(application, (ledger) => nameRun(ledger, name))
   for (const file of filesOf(application.settings.logFile)) {
     for await (const text of textLines(createReadStream(file))) {
-      // Skips parsing of lines without the run's id.
       if (!text.includes(id)) continue
       const line = parsed(text)
       if (line?.run === id) yield line
@@ -178,7 +174,7 @@ function parsed(text: string): LogLine | undefined {
  * Asks the process of a run to stop, and waits for the end of the run. The process finishes the requests in flight; the next run of the job
  * resumes the run. If the process dies, its successor is asked, too; a run without a process ends in the ledger.
  * @param by name of the requester
- * @throws WaybillError `run-not-found`; `nothing-left` if the run is not in progress
+ * @throws `run-not-found`; `nothing-left` if the run is not in progress
  */
 export async function stopRun(application: Application, name: string, person: Person): Promise<RunStory> {
   const { now, isDead } = application
@@ -204,7 +200,7 @@ export async function stopRun(application: Application, name: string, person: Pe
 /**
  * Waits for the end of the run.
  * @param onLook receives the progress, first at once, then each second
- * @throws WaybillError `run-not-found`; `interrupted`: the run itself continues
+ * @throws `run-not-found`; `interrupted`: the run itself continues
  */
 export async function watchRun(
   application: Application,

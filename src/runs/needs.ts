@@ -188,5 +188,4 @@ async function silentTimetables(
   })
 }
 
-/** JSON for programs; the instant in ISO 8601, UTC. */
 const asideJson = ({ exportRow: _, at, ...one }: AsideExport) => ({ ...one, at: iso(at) })

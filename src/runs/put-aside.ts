@@ -12,7 +12,7 @@ interface AsideRequest {
   readonly undo: boolean
 }
 
-/** @throws WaybillError `usage-wrong` if several jobs have the export; `nothing-left` if none has it unread, or none has put it aside */
+/** @throws `usage-wrong` if several jobs have the export; `nothing-left` if none has it unread, or none has put it aside */
 export function putAside(
   application: Application,
   { name, job, undo }: AsideRequest,

@@ -21,11 +21,10 @@ export interface Restored {
   readonly unfinished: readonly string[]
   /** Runs with receipts in the home, and missing in the backup. */
   readonly unknownRuns: readonly string[]
-  /** The previous ledger, moved aside. */
   readonly aside: string | undefined
 }
 
-/** @throws WaybillError `usage-wrong` if a usable ledger exists, `backup-unusable`, `key-differs`, `gateway-differs`; the home stays unchanged */
+/** @throws `usage-wrong` if a usable ledger exists, `backup-unusable`, `key-differs`, `gateway-differs`; the home stays unchanged */
 export async function restoreBackup(application: Application, file: string): Promise<Restored> {
   const { settings, now } = application
   assertLedgerFile(settings, 'restore')

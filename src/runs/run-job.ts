@@ -32,13 +32,9 @@ import { carryOut, type Holding, whileHeld } from './take-up.ts'
 import type { WithoutOld } from './which-installation.ts'
 
 export interface RunOptions extends WithoutOld {
-  /** Files instead of the exports that the job finds. */
   readonly files: readonly string[]
-  /** Row limit for each export. */
   readonly limit: number
-  /** Accepts exports that differ from earlier deliveries. */
   readonly acceptDrift: boolean
-  /** Accepts exports that may be cut. */
   readonly acceptEnd?: boolean | undefined
   /** Finishes the unfinished run alone: no new export is read. */
   readonly unfinishedAlone?: boolean | undefined
@@ -47,7 +43,7 @@ export interface RunOptions extends WithoutOld {
 /**
  * Resumes the job's unfinished run, if any, then runs the job over the other exports, holding the lease throughout. Asks a backfill of the
  * job to give way, and waits for the lease.
- * @throws WaybillError `job-held`, `exports-none`, `mapping-invalid` …: nothing was sent
+ * @throws `job-held`, `exports-none`, `mapping-invalid` …: nothing was sent
  */
 export async function runJob(deps: RunDependencies, job: Job, options: RunOptions): Promise<JobEnd> {
   const mappings = await readMappings(deps.folders, job)
@@ -189,7 +185,7 @@ export const backfillSources = ({ sources }: Job, range: BackfillRange): Job['so
   range.in === undefined ? sources : sourcesIn(sources, range.in)
 
 /**
- * @throws WaybillError `run-unfinished` for an unfinished backfill of a different range; `job-held` by another backfill; `exports-none`; as
+ * @throws `run-unfinished` for an unfinished backfill of a different range; `job-held` by another backfill; `exports-none`; as
  * `lookInRange`: nothing was sent
  */
 export async function backfillJob(deps: RunDependencies, job: Job, range: BackfillRange): Promise<JobEnd> {

@@ -15,9 +15,7 @@ import type { Counted, Metrics } from '../telemetry/metrics.ts'
 import { type Application, lastBackupAt, ledgerFile } from './application.ts'
 import { type KnownLastRun, latestEnd, type Watched } from './last-run.ts'
 
-export type ScheduleMetrics = Awaited<ReturnType<typeof openScheduleMetrics>>
-
-/** @throws WaybillError `settings-invalid` if the address is unavailable */
+/** @throws `settings-invalid` if the address is unavailable */
 export async function openScheduleMetrics(
   { version, interrupt, logger }: Pick<Application, 'version' | 'interrupt' | 'logger'>,
   address: ListenAddress,
@@ -188,7 +186,6 @@ export function countRuns(metrics: Metrics, job: string) {
   } satisfies RunListener
 }
 
-/** Adds the growth of numbers since the last count. */
 function createGrowth(metrics: Metrics) {
   let before: readonly Counted[] = []
   return {

@@ -10,7 +10,7 @@ import type { Settings } from '../system/settings.ts'
 
 /**
  * All jobs of the folder; a problem of one job does not affect the rest.
- * @throws WaybillError `job-not-found` if the folder cannot be read
+ * @throws `job-not-found` if the folder cannot be read
  */
 export async function listJobs(settings: Settings): Promise<ListedJob<Job>[]> {
   await readdir(settings.jobs).catch((cause: unknown) => {
@@ -90,7 +90,6 @@ async function listJob(settings: Settings, name: string): Promise<ListedJob<Job>
   }
 }
 
-/** Number of recent runs and fires to search. */
 const LOOKED_AT = 50
 
 export const isNothingFound = (error: unknown): boolean =>

@@ -40,7 +40,7 @@ interface TakingUp {
 /**
  * Holds the lease from the look to the end, so that the look stays true. Asks a backfill of the job to give way, and waits for the lease;
  * settles the open chunks of a killed backfill first.
- * @throws WaybillError `gateway-differs`, `nothing-left`, `export-gone`, `job-held`, `run-unfinished`; `interrupted` before the start
+ * @throws `gateway-differs`, `nothing-left`, `export-gone`, `job-held`, `run-unfinished`; `interrupted` before the start
  */
 export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp): Promise<JobEnd> {
   const { run } = taking
@@ -90,7 +90,6 @@ async function findToTakeUp(
   throw new WaybillError('nothing-left', `run ${run.id} has nothing left to retry`)
 }
 
-/** With the name of its mapping; null if pruned. */
 type NamedExport = ExportRecord & { readonly mapping: string | null }
 
 /** Compiles a mapping once for all exports that use it: compiling takes longer than finding an export. */
@@ -126,7 +125,7 @@ function mappingReader(
 /**
  * Finds the exact file that a run read, at its first place or in the job's archive.
  * @param otherwise next step if the file is gone
- * @throws WaybillError `export-gone`
+ * @throws `export-gone`
  */
 export async function receiveOriginal(
   arrival: Arrival,
@@ -143,7 +142,7 @@ export async function receiveOriginal(
   })
 }
 
-/** @throws WaybillError as `takeUp` */
+/** @throws as `takeUp` */
 export async function rerunJob(
   deps: RunDependencies,
   job: Job,
@@ -210,7 +209,6 @@ export async function carryOut(plan: RunPlan, world: World): Promise<JobEnd> {
 
 export interface Holding {
   readonly held: HeldJob
-  /** Id for a new run. */
   readonly runId: string
   readonly arrival: Arrival
 }
@@ -218,7 +216,7 @@ export interface Holding {
 /**
  * Waits for the lease, if either run is a backfill; settles the open chunks of the job's other unfinished run; works.
  * @param givesWay true for a backfill
- * @throws WaybillError `job-held`; `interrupted` while waiting; `usage-wrong` for parts with a ledger in a file
+ * @throws `job-held`; `interrupted` while waiting; `usage-wrong` for parts with a ledger in a file
  */
 export async function whileHeld(
   deps: RunDependencies,

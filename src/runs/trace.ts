@@ -20,7 +20,6 @@ export interface Trace {
   readonly transactionId: string
   readonly rule: string
   readonly row: number
-  /** Place of the row; undefined if the file is gone or has changed. */
   readonly origin?: TracedOrigin
   readonly export: {
     readonly name: string
@@ -45,7 +44,6 @@ interface TracedRun {
   readonly outcome: 'accepted' | 'rejected' | 'in-doubt' | 'unchanged' | 'pending'
   /** Attempts to send, oldest first. */
   readonly batches: readonly TracedBatch[]
-  /** Later events, oldest first, with the run that caused each. */
   readonly decisions: readonly TracedDecision[]
   readonly reason?: { readonly stage: string; readonly code: string; readonly message: string }
 }
@@ -53,7 +51,6 @@ interface TracedRun {
 interface TracedDecision {
   readonly event: string
   readonly run: string | null
-  /** Author and note of a person's decision. */
   readonly by?: string
   readonly note?: string
   readonly at: string
@@ -70,7 +67,7 @@ interface TracedBatch {
   readonly settledAt: string | null
 }
 
-/** @throws WaybillError `transaction-not-found`, `run-pruned` */
+/** @throws `transaction-not-found`, `run-pruned` */
 export async function traceRecord(ledger: Ledger, transactionId: string): Promise<Trace> {
   const parts = parseTransactionId(transactionId)
   if (parts === undefined) {
@@ -194,7 +191,6 @@ async function traceRun(
 /** Registrations and requests for medical records, sent without a batch. */
 const takenAlone = ({ accepted }: ChunkRecord): Held[] => (accepted === null ? [] : unpackHolds(accepted))
 
-/** Reason why the record was left behind. */
 const reasonOf = ({ stage, code, message }: ExceptionRecord) => ({ stage, code, message })
 
 /** Current outcome of an exception. A reject counts as rejected in its run even after a later run settled it. */
@@ -264,12 +260,10 @@ export interface TracedRow {
   readonly export: string
   readonly exportId: string
   readonly row: number
-  /** Latest outcome of each record. */
   readonly records: readonly TracedRecord[]
 }
 
 interface TracedRecord extends Pick<TracedRun, 'run' | 'outcome' | 'reason'> {
-  /** Null for a whole row. */
   readonly rule: string | null
   /** Absent if no record was made. */
   readonly transactionId?: string
@@ -294,7 +288,7 @@ export function readRowPlace(text: string): RowPlace | undefined {
 /**
  * @param name of the export as delivered: selects the latest export of this name
  * @param place ordinal of the row; or the row number in a sheet of a workbook
- * @throws WaybillError `transaction-not-found`; with a sheet, `export-gone`, or errors of opening the export
+ * @throws `transaction-not-found`; with a sheet, `export-gone`, or errors of opening the export
  */
 export async function traceRow(
   ledger: Ledger,
@@ -378,7 +372,6 @@ async function recordsOf(
 const madeOf = ({ rule, content }: ExceptionRecord): { rule: string; content: string }[] =>
   rule === null || content === null ? [] : [{ rule, content }]
 
-/** Number of recent runs to search. */
 const RUNS_LOOKED_AT = 1_000
 
 export interface TracedPerson {
@@ -390,7 +383,7 @@ export interface TracedPerson {
 
 /**
  * @param reference of the person in exports; never stored
- * @throws WaybillError `ledger-not-found`
+ * @throws `ledger-not-found`
  */
 export const tracePerson = (application: Application, reference: string): Promise<TracedPerson> =>
   withKnownLedger(application, async (ledger) => {

@@ -22,7 +22,6 @@ export interface EndedRun extends RunStory {
   /** Code of the error that ended the run early. */
   readonly error?: ReturnType<typeof endingOf>['code'] | undefined
   readonly next: readonly Step[]
-  /** Milliseconds since the epoch. */
   readonly at: number
 }
 
@@ -217,7 +216,6 @@ function wordsOf(error: unknown) {
   return { ...endingOf(error), lines: [message, ...findingLines(findings), `What to do: ${remedy}`] }
 }
 
-/** First findings, a line each. */
 const findingLines = (findings: readonly Finding[]): string[] => [
   ...findings.slice(0, AT_MOST).map(({ place, message }) => `  ${describePlace(place)}: ${message}`),
   ...more(findings, '  '),
@@ -228,7 +226,6 @@ interface Holder {
   /** `host:pid` */
   readonly owner: string
   readonly run: string
-  /** Milliseconds since the epoch. */
   readonly since: number
 }
 
@@ -379,14 +376,11 @@ export function recoveredNotice(about: About, { summary }: Pick<RunStory, 'summa
   }
 }
 
-/** A fire whose run was not done by its deadline. */
 interface LateFacts {
   readonly due: number
   readonly by: number
-  /** Zone of the deadline. */
   readonly zone: string
   readonly run: string | null
-  /** State of the fire in words. */
   readonly now: string
 }
 

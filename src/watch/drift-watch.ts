@@ -8,7 +8,7 @@ import { z } from 'zod'
 import type { LoadedMapping } from '../definitions/definition-files.ts'
 import { comparesDrift, type DriftDefinition } from '../definitions/job-definition.ts'
 import type { OpenExport } from '../extract/open-export.ts'
-import type { Ledger, Profiles, RunLedger } from '../ledger/ledger.ts'
+import type { Ledger, RunLedger } from '../ledger/ledger.ts'
 import type { RowOutcome } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import { isTable, type Row } from '../model/row.ts'
@@ -42,19 +42,17 @@ export interface DriftMemory {
   readonly now: number
 }
 
-/** The part of the memory that a watch reads. */
 type WatchMemory = Omit<DriftMemory, 'ledger'> & {
-  readonly ledger: { readonly profiles: Pick<Profiles, 'has' | 'latest'> }
+  readonly ledger: { readonly profiles: Pick<Ledger['profiles'], 'has' | 'latest'> }
 }
 
-/** The part of a run's ledger that a watch writes. */
 type WatchNotes = Pick<RunLedger, 'noteDrift' | 'saveProfile'>
 
 export interface DriftWatch {
   /**
    * Reads as far as necessary before anything of the export is sent. Call first.
    * @returns number of rows, if all were read
-   * @throws WaybillError `columns-missing`, or a problem of the export
+   * @throws `columns-missing`, or a problem of the export
    */
   readAhead(opened: OpenExport, exportName: string): Promise<number | undefined>
   /**
@@ -62,9 +60,8 @@ export interface DriftWatch {
    * @param rows number of settled rows
    */
   catchUp(opened: OpenExport, exportName: string, rows: number): Promise<void>
-  /** @throws WaybillError `export-drifted` if the part read ahead differs by more than the job allows */
+  /** @throws `export-drifted` if the part read ahead differs by more than the job allows */
   assertAllowed(exportName: string, path: string): void
-  /** Adds a finding made elsewhere. */
   note(finding: DriftFinding): void
   /** Records the result of reading ahead. */
   begin(runLedger: WatchNotes, exportRow: number): Promise<void>
@@ -121,7 +118,6 @@ class Comparison {
       : drifted
   }
 
-  /** @param head profile of the first rows */
   judgeHead(head: ExportProfile): void {
     const stops = measureDrift(head, this.earlier, this.memory.rules).filter(({ level }) => level === 'stop')
     this.found = [...this.found, ...stops]
@@ -145,7 +141,6 @@ class Comparison {
     if (this.found.length > 0) await runLedger.noteDrift(exportRow, JSON.stringify(this.found))
   }
 
-  /** @throws WaybillError `export-drifted` */
   assertAllowed(exportName: string, path: string): void {
     const stops = this.memory.mayStop ? this.found.filter(({ level }) => level === 'stop') : []
     if (stops.length === 0) return
@@ -193,7 +188,6 @@ function createWatch(
 
   const judge = (profile: ExportProfile, all: boolean): void =>
     comparison.judge(profile, all, profiler?.suspicions() ?? [])
-  /** @param most rows to read. @param exportName undefined: only the columns matter */
   const profilerOf = (opened: OpenExport, most: number, exportName: string | undefined) =>
     profileRows(mapping, opened, most, { exportName, now: memory.now })
   const save = async (runLedger: WatchNotes, exportRow: number): Promise<void> => {
@@ -406,7 +400,6 @@ function daysDrift(
   )
 }
 
-/** Suspicions about the export itself, as findings beside the changes. */
 const fitFindings = (suspicions: readonly Suspicion[], fit: DriftDefinition['fit']): DriftFinding[] =>
   fit === 'off'
     ? []
@@ -419,7 +412,6 @@ const fitFindings = (suspicions: readonly Suspicion[], fit: DriftDefinition['fit
           message: `${rule === null ? '' : `${rule}: `}${message} (${finding})`,
         }))
 
-/** @param earlier latest first */
 const outcomeDrift = (
   current: ExportProfile,
   earlier: readonly EarlierDelivery[],
@@ -547,7 +539,6 @@ export const toLookAt = <Finding extends Pick<DriftFinding, 'level'>>(found: rea
 /** Fewest values for comparing shares: smaller samples are left to chance. */
 const FEWEST_VALUES = 20
 
-/** @param earlier latest first */
 function columnDrift(
   current: ExportProfile,
   earlier: readonly EarlierDelivery[],
@@ -587,7 +578,6 @@ function listed(names: readonly string[]): string {
   return rest === 0 ? shown.join(', ') : `${shown.join(', ')} and ${rest} more`
 }
 
-/** @param earlier latest first */
 const rowDrift = (
   rows: number,
   earlier: readonly EarlierDelivery[],

@@ -70,7 +70,6 @@ interface FitCounter {
   facts(): FitFacts
 }
 
-/** Maximum number of record names with a remembered rule. */
 const KEPT = 5_000
 /** Rows examined individually for values, person and date; after these, one row in every `THEN_EVERY`. */
 export const LOOKED_AT_FIRST = 2_000
@@ -95,7 +94,6 @@ function addValue(counter: RuleCounter, value: number): void {
   if (usual !== undefined && (value < usual[0] || value > usual[1])) counter.unusual++
 }
 
-/** Counters of the rules of a mapping, one for each name or series of names. @param catalog its measurements */
 function createRuleCounters(definition: MappingDefinition, catalog: ReadonlyMap<string, BiometricEntry>) {
   const rules = new Map<string, RuleCounter>()
   const byName = new Map<string, RuleCounter>()
@@ -391,7 +389,7 @@ function createPeople() {
   const names = { first: new HashSample<true>(), last: new HashSample<true>() }
   let registered = 0
   return {
-    /** Counts a row. @returns the day of birth, milliseconds since the epoch, if known */
+    /** Counts a row. @returns the day of birth, if known */
     add(row: MappedRow, isLookedAt: boolean): number | undefined {
       const reference = hashOf(row.account.reference)
       const person = byReference.of(reference, () => ({ rows: 0, identity: -1, mixed: false }))
@@ -473,7 +471,6 @@ export class HashSample<Item> {
   #bound = 2 ** 32
   readonly kept = new Map<number, Item>()
 
-  /** Returns the item; undefined if it is not in the sample. */
   of(hash: number, create: () => Item): Item | undefined {
     if (hash >= this.#bound) return undefined
     const known = this.kept.get(hash)

@@ -1,58 +1,95 @@
-/** The home of all machines is known by its content, however a machine names it. */
-import { cp, mkdir, rename, symlink } from 'node:fs/promises'
-import { join } from 'node:path'
+/** The home that machines share, by the mark of their ledger. */
+import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { assertSharedHome } from '../../src/runs/shared-home.ts'
+import { assertOwnHome, assertSharedHome } from '../../src/runs/shared-home.ts'
+import { readSettings } from '../../src/system/settings.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
-async function scene() {
-  const folder = await temporaryFolder()
-  const home = join(folder, 'home')
-  await mkdir(home)
-  let mark: string | undefined
+const MARK = 'a'.repeat(16)
+const FRESH = 'f'.repeat(16)
+
+/** @param inHome content of the home's file @param inLedger mark of the ledger @param first mark that another machine claims at the same time */
+async function machine(inHome?: string, inLedger?: string, first?: string) {
+  const home = join(await temporaryFolder(), 'home')
+  mkdirSync(home)
+  const file = join(home, 'shared-home')
+  if (inHome !== undefined) writeFileSync(file, inHome)
+  let known = inLedger
+  const claimed: string[] = []
   const sharedHome = {
-    mark: async () => mark,
-    claim: async (made: string) => {
-      mark ??= made
-      return mark
+    mark: async () => known,
+    claim: async (mark: string) => {
+      claimed.push(mark)
+      known ??= first ?? mark
+      return known
     },
   }
-  let made = 0
-  const look = (path: string) =>
-    assertSharedHome({ settings: { home: path }, randomHex: () => `mark-${++made}` }, { sharedHome })
-  expect((await look(home))()).toBe(true)
-  return { folder, home, look }
+  const application = { settings: readSettings({ WAYBILL_HOME: home }, '/'), randomHex: () => FRESH }
+  return { application, ledger: { sharedHome }, claimed, file }
 }
 
-test.each<[string, (home: string, folder: string) => Promise<string>]>([
-  ['a slash behind it', async (home) => `${home}/`],
-  ['a way round', async (home) => `${home}/../home`],
-  [
-    'a link',
-    async (home, folder) => {
-      await symlink(home, join(folder, 'link'))
-      return join(folder, 'link')
-    },
-  ],
-  [
-    'another mount point',
-    async (home, folder) => {
-      await rename(home, join(folder, 'mounted'))
-      return join(folder, 'mounted')
-    },
-  ],
-])('the home is the same by %s', async (_how, named) => {
-  const { folder, home, look } = await scene()
-  expect((await look(await named(home, folder)))()).toBe(true)
+test.each<[string, string | undefined, string | undefined, readonly string[]]>([
+  ['the first machine makes its home the shared one', undefined, undefined, [FRESH]],
+  ['a home that has a mark keeps it', `${MARK}\n`, undefined, [MARK]],
+  ['a later machine with the mount finds the mark', `${MARK}\n`, MARK, []],
+])('%s', async (_, inHome, inLedger, expected) => {
+  const { application, ledger, claimed, file } = await machine(inHome, inLedger)
+  const isThere = await assertSharedHome(application, ledger)
+  expect(claimed).toEqual(expected)
+  expect(readFileSync(file, 'utf8').trim()).toBe(expected[0] ?? MARK)
+  expect([isThere(), await assertOwnHome(application, ledger)]).toEqual([true, true])
+  // The mount is gone.
+  writeFileSync(file, 'other')
+  expect(isThere()).toBe(false)
+  await expect(assertOwnHome(application, ledger)).rejects.toMatchObject({ code: 'home-differs' })
 })
 
-test('a home of the same name with other content is another one, and a mount that comes is seen', async () => {
-  const { folder, home, look } = await scene()
-  const isThere = await look(home)
-  await rename(home, join(folder, 'elsewhere'))
-  await mkdir(home)
-  expect(isThere()).toBe(false)
-  await expect(look(home)).rejects.toMatchObject({ code: 'home-differs' })
-  await cp(join(folder, 'elsewhere/shared-home'), join(home, 'shared-home'))
-  expect(isThere()).toBe(true)
+test.each<[string, string | undefined, string | undefined, string | undefined]>([
+  ['has no mark', undefined, MARK, undefined],
+  ['has another mark', FRESH, MARK, undefined],
+  ['is claimed second', undefined, undefined, MARK],
+])('a home that %s is refused, with the mark to write', async (_, inHome, inLedger, first) => {
+  const { application, ledger, file } = await machine(inHome, inLedger, first)
+  const refused = { code: 'home-differs', remedy: expect.stringContaining(`write ${MARK} into ${file}`) }
+  await expect(assertSharedHome(application, ledger)).rejects.toMatchObject(refused)
+})
+
+test('a folder in the place of the mark is none', async () => {
+  const { application, ledger, file } = await machine(undefined, MARK)
+  mkdirSync(file)
+  await expect(assertSharedHome(application, ledger)).rejects.toMatchObject({ code: 'home-differs' })
+})
+
+test('without a ledger on a server every home is its own; without a mark, too', async () => {
+  const { application, ledger, file } = await machine()
+  expect((await assertSharedHome(application, {}))()).toBe(true)
+  expect(await assertOwnHome(application, {})).toBe(false)
+  expect(await assertOwnHome(application, ledger)).toBe(false)
+  const later = await machine(MARK)
+  expect(await assertOwnHome(later.application, later.ledger)).toBe(false)
+  expect(() => readFileSync(file)).toThrow('ENOENT')
+})
+
+test.each<[string, (home: string) => string]>([
+  ['with a slash behind it', (home) => `${home}/`],
+  ['by a way round', (home) => `${home}/../${basename(home)}`],
+  [
+    'by a link',
+    (home) => {
+      symlinkSync(home, `${home}-link`)
+      return `${home}-link`
+    },
+  ],
+  [
+    'at another mount point',
+    (home) => {
+      renameSync(home, `${home}-mounted`)
+      return `${home}-mounted`
+    },
+  ],
+])('the shared home is the same %s', async (_, named) => {
+  const { application, ledger } = await machine(MARK, MARK)
+  const home = named(application.settings.home)
+  expect((await assertSharedHome({ ...application, settings: { home } }, ledger))()).toBe(true)
 })

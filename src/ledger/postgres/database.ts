@@ -13,10 +13,11 @@ import {
   replaceWithNoncontingentExpression,
   sql,
 } from 'kysely'
+import type { Migration } from 'kysely/migration'
 import pLimit from 'p-limit'
 import pg from 'pg'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
-import { migrationsOf, SHAPE, STEPS } from '../sqlite/database.ts'
+import { SHAPE } from '../sqlite/database.ts'
 import type { Dialect } from '../sqlite/dialect.ts'
 import type { LedgerDatabase, Parameter, Statements, Writer } from '../sqlite/exclusive.ts'
 import type { LedgerTables } from '../tables.ts'
@@ -238,7 +239,6 @@ function withNumbers(text: string): string {
   return made
 }
 
-/** Statements outside of transactions. */
 function statementsOn(connection: Writer, dialect: Dialect): Statements {
   const all: Statements['all'] = async (text, ...parameters) =>
     (await connection.executeQuery<Row>(CompiledQuery.raw(withNumbers(text), [...parameters]))).rows
@@ -317,22 +317,22 @@ const POSTGRES_SHAPE: readonly string[] = [
     primary key (job_id, row_key)) with (fillfactor = 90)`,
   // Emptied by the server when it recovers from a crash, as are commits that did not wait for the disk.
   `create unlogged table server_start (place text not null)`,
+  `create table pace (gateway text collate "C" primary key, state text not null)`,
+  `create table shared_home (mark text not null)`,
 ]
 
 /** Tables with the columns of the file. */
-export const COPIED_TABLES: readonly string[] = [...SHAPE, ...STEPS['2026-12-written-off-claims']]
-  .filter((text) => !OF_SEGMENTS.test(text))
-  .flatMap((text) => /^create table (\w+)/.exec(text)?.[1] ?? [])
+export const COPIED_TABLES: readonly string[] = SHAPE.filter((text) => !OF_SEGMENTS.test(text)).flatMap(
+  (text) => /^create table (\w+)/.exec(text)?.[1] ?? [],
+)
 
-export const POSTGRES_MIGRATIONS = migrationsOf({
-  '2026-12-schedule': POSTGRES_SHAPE,
-  '2026-12-seen-rows': [],
-  '2026-12-shown-people': STEPS['2026-12-shown-people'].map(translated),
-  '2026-12-workers-pace': ['create table pace (gateway text collate "C" primary key, state text not null)'],
-  '2026-12-workers-share': ['create table shared_home (mark text not null)'],
-  '2026-12-works-in-parts': STEPS['2026-12-works-in-parts'].map(translated),
-  '2026-12-written-off-claims': STEPS['2026-12-written-off-claims'].map(translated),
-})
+export const POSTGRES_MIGRATIONS: Readonly<Record<string, Migration>> = {
+  '2027-01-ledger': {
+    async up(db: Kysely<unknown>) {
+      for (const statement of POSTGRES_SHAPE) await sql.raw(statement).execute(db)
+    },
+  },
+}
 
 /** Place of planned batches (`ProcessTable.place`): another one after each recovery of the server from a crash. */
 export async function placeOf(writer: Writer): Promise<string> {

@@ -29,7 +29,7 @@ import {
   sortKeys,
   viewOf,
 } from '../delivered-rows.ts'
-import type { DeliveredRow, KeptSlot } from '../left-records.ts'
+import type { DeliveredRow, KeptSlot, RowToSave } from '../left-records.ts'
 import { damagedLedger } from '../packed-records.ts'
 import type { SyncStatements } from './database.ts'
 import type { DeliveredStore } from './delivered-store.ts'
@@ -234,12 +234,7 @@ function packWith(statements: SyncStatements, id: number): Uint8Array {
   return packed
 }
 
-function add(
-  statements: SyncStatements,
-  jobId: number,
-  rows: readonly DeliveredRow[],
-  keys: SortedKeys,
-): void {
+function add(statements: SyncStatements, jobId: number, rows: readonly RowToSave[], keys: SortedKeys): void {
   const places: Place[] = []
   for (const { bytes: packed, offsets } of packRows(rows)) {
     const id = statements.insert(

@@ -150,7 +150,7 @@ async function lastLease(
 const isHeld = (lease: LeaseRecord, now: number, isDead: (owner: string) => boolean): boolean =>
   lease.expires_at > now && !isDead(lease.owner)
 
-/** @throws WaybillError `lease-lost` if a different process holds the job now */
+/** @throws `lease-lost` if a different process holds the job now */
 export function assertHeld(statements: Statements, { jobId, token, runId, part }: Lease): MaybePromise<void> {
   return statements.assert(
     `select '1' from lease where job_id = ? and token = ?${statements.dialect.forShare}`,
@@ -177,12 +177,12 @@ export async function claimAccounts(
   const claim = () =>
     statements.all(
       // In a fixed order: two jobs never wait for each other.
-      `insert into claim (gateway, account, job_id, token)
-        select cast(? as text), hash, cast(? as bigint), cast(? as bigint) from (${hashes}) as asked where true order by hash
-        on conflict (gateway, account) do update set token = excluded.token where claim.job_id = excluded.job_id
+      `insert into claim (gateway, account, job_id)
+        select cast(? as text), hash, cast(? as bigint) from (${hashes}) as asked where true order by hash
+        on conflict (gateway, account) do update set job_id = excluded.job_id where claim.job_id = excluded.job_id
         returning ${hex('account')} as account, (select max(at) from abandoned_claim as abandoned
           where abandoned.gateway = claim.gateway and abandoned.account = claim.account and run_id != ?) as abandoned_at`,
-      ...[gateway, lease.jobId, lease.token, JSON.stringify(accounts), lease.runId],
+      ...[gateway, lease.jobId, JSON.stringify(accounts), lease.runId],
     )
   const time = () => leaseTime(writer, statements.dialect, request.now)
   let claimed = await claim()
@@ -306,7 +306,7 @@ export async function renewLease(
 /** A lease is renewed several times a minute: after a longer gap the process was stopped, or the machine slept. */
 const STOOD_STILL_MS = 60_000
 
-/** @param at milliseconds since the epoch; nothing is counted if the clock was set back */
+/** @param at nothing is counted if the clock was set back */
 export async function countWork(
   writer: Writer,
   runId: string,

@@ -22,7 +22,6 @@ export const leftBehind = ({ db }: Exclusive, place: string | undefined): LeftBe
   ...decided(db),
 })
 
-/** Records in doubt, and their outcomes since. */
 const doubtfulRecords = (
   db: Database,
 ): Pick<LeftBehind, 'inDoubt' | 'inDoubtWith' | 'moves' | 'settledBy'> => ({
@@ -73,7 +72,6 @@ const doubtfulRecords = (
       .then((rows) => rows.flatMap(({ run, count }) => (run === null ? [] : [{ run, count }]))),
 })
 
-/** Records that are not sent until their doubt is settled. */
 const heldRecords = (
   db: Database,
   place: string | undefined,
@@ -114,7 +112,6 @@ const heldRecords = (
   },
 })
 
-/** Rows that readings of an export left behind. */
 const readings = (db: Database): Pick<LeftBehind, 'ofEarlierReadings' | 'rows'> => ({
   ofEarlierReadings: ({ jobId, exportId, before, selection }, rows) =>
     inSlices(rows, (slice) =>
@@ -151,7 +148,6 @@ const readings = (db: Database): Pick<LeftBehind, 'ofEarlierReadings' | 'rows'> 
       .execute(),
 })
 
-/** Decisions of people and of later runs. */
 const decided = (db: Database): Pick<LeftBehind, 'resolutions' | 'decidedContents' | 'decisions'> => ({
   resolutions: (runId) =>
     db

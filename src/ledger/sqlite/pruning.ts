@@ -253,7 +253,7 @@ export interface Compacted {
 
 /**
  * Gives empty pages back. A file without incremental vacuum is rewritten, but only while no lease is held, as rewriting blocks every process.
- * @throws WaybillError `ledger-unusable`
+ * @throws `ledger-unusable`
  */
 export function compactLedger(file: string, now: number): Compacted {
   const database = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })

@@ -4,11 +4,11 @@
  */
 
 import { type Kysely, type OrderByItemBuilder, sql } from 'kysely'
-import type { LeftExample, Reasons } from '../ledger.ts'
+import type { Ledger, LeftExample } from '../ledger.ts'
 import type { LedgerTables } from '../tables.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
 
-export const reasonsOf = ({ db }: Exclusive): Reasons => ({
+export const reasonsOf = ({ db }: Exclusive): Ledger['reasons'] => ({
   async ofRun(runId) {
     const groups = await exceptionsOf(db, runId)
       .where('exception.state', '!=', 'accepted')

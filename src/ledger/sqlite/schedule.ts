@@ -210,7 +210,6 @@ const notificationsOf = (turns: Exclusive): Notifications => ({
   ...receivedBy(turns),
 })
 
-/** Notices on their way. */
 const outbox = ({ db, write }: Exclusive): Pick<Notifications, 'add' | 'claim' | 'move' | 'revive'> => ({
   add: (jobId, notifications, at) =>
     write(async (writer) => {

@@ -91,7 +91,6 @@ ${stripes('unaccounted', 0, 3)}
 </defs></svg>`
 
 interface Column {
-  /** Plain text. */
   readonly head: string
   /** True for numbers, aligned to the right. */
   readonly number?: true
@@ -102,15 +101,12 @@ export const words = (...heads: readonly string[]): Column[] => heads.map((head)
 /** Columns of numbers. */
 export const counts = (...heads: readonly string[]): Column[] => heads.map((head) => ({ head, number: true }))
 
-/** Cells as HTML; the first cell names the line. */
 type Line = readonly string[]
 
 interface TableOptions {
-  /** Name of the table for screen readers. */
   readonly label: string
   readonly columns: readonly Column[]
   readonly lines: readonly Line[]
-  /** Bold last line. */
   readonly total?: Line
   /** Classes. A table of `blocks` shows each line as a block on a narrow page, with the heads beside the cells. */
   readonly kind?: string

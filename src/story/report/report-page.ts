@@ -9,7 +9,7 @@ import { relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { scaleLinear } from 'd3-scale'
 import type { Reason } from '../../ledger/ledger.ts'
-import { wordsOf } from '../../ledger/runs.ts'
+import { wordsOf } from '../../ledger/ledger.ts'
 import { allRecords, kindsShown, type RecordCounts } from '../../model/balance.ts'
 import { KIND_NAMES } from '../../model/record.ts'
 import { shipped } from '../../system/shipped.ts'
@@ -62,13 +62,10 @@ export const isReportOf = (beginning: string, run: string): boolean =>
   beginning.includes(`<meta name="${RUN_META}" content="${html(run)}">`)
 
 interface ReportContext {
-  /** Milliseconds since the epoch. */
   readonly writtenAt: number
-  /** Version of the program. */
   readonly version: string
   /** Next steps with commands, as `waybill show` prints them; empty for none. */
   readonly nextSteps: readonly Step[]
-  /** Meanings of reason codes. */
   readonly explanations: Explanations
   /** Files of the run in the home; undefined if not read. */
   readonly outputs?: readonly OutputFile[] | undefined
@@ -121,7 +118,6 @@ const contents = (sections: readonly Section[]): string =>
   `<nav aria-label="Contents"><ul>${sections.map(({ id, name }) => `<li><a href="#${id}">${name}</a></li>`).join('')}</ul></nav>`
 
 type ReportParts = Parameters<typeof gatherDetails>[0] & {
-  /** Version of the program. */
   readonly version: string
   /** Reads the files of the run; without it, the report leaves files out. */
   readonly outputsOf?: (summary: RunSummary) => Promise<readonly OutputFile[]>
@@ -129,7 +125,7 @@ type ReportParts = Parameters<typeof gatherDetails>[0] & {
 
 /**
  * Writes the page as HTML, to keep or to mail.
- * @throws WaybillError `run-not-found`
+ * @throws `run-not-found`
  */
 export async function runReport(parts: ReportParts, runId: string): Promise<string> {
   const { now, version, outputsOf } = parts
@@ -178,10 +174,8 @@ export function verdictOf(summary: RunSummary): Verdict {
     : verdict('left', `Finished: ${left.join(', ')}`)
 }
 
-/** Mark beside the words of a verdict. */
 const MARKS: Readonly<Record<Verdict['level'], string>> = { well: '✓', left: '!', open: '…', bad: '×' }
 
-/** @param writtenAt milliseconds since the epoch */
 function runHeader({ summary, startedAt, endedAt, zone, exports }: DetailedStory, writtenAt: number): string {
   const { level, words } = verdictOf(summary)
   const time = (at: number): string =>
@@ -233,7 +227,6 @@ function outcomeLine(summary: RunSummary): string {
     .join('')}</ul>`
 }
 
-/** Range of a backfill, without its folder, which matters only on its machine. */
 const backfillFact = ({ backfill }: RunSummary, exports: number) =>
   backfill === undefined
     ? []
@@ -434,7 +427,6 @@ function shareBar(counts: RecordCounts): string {
   return `<svg class="bar" viewBox="0 0 ${BAR_WIDTH} 12" width="${BAR_WIDTH}" height="12" aria-hidden="true">${parts.join('')}</svg>`
 }
 
-/** Counts of the run as a whole, if any. */
 function beside({ rows, leftOut, accounts, primaryCare, careTeams, requests }: RunSummary): string {
   const facts: [string, string][] = [['accounts', accountsWords(accounts)]]
   const { marked, unmarked } = primaryCare
@@ -525,7 +517,6 @@ ${meanings(summary, new Set(reasons.map(({ code }) => code)), explanations)}
 </section>`
 }
 
-/** Meanings of the codes in the table. */
 function meanings(summary: RunSummary, codes: ReadonlySet<string>, explanations: Explanations): string {
   const found = [...codes].flatMap((code) => {
     const explanation = explanations.get(code)
@@ -579,7 +570,6 @@ function reasonLine(
   ]
 }
 
-/** @param all as HTML */
 const names = (all: readonly string[], what: string): string =>
   all.length > NAMED
     ? `${all.slice(0, NAMED - 1).join(', ')} and ${n(all.length - NAMED + 1)} more ${what}`
@@ -592,7 +582,6 @@ interface Explanation {
   readonly remedy: string
 }
 
-/** Explanations by code. */
 type Explanations = ReadonlyMap<string, Explanation>
 
 /** Empty for a program without the page: the report then names only the page. */

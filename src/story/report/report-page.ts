@@ -28,6 +28,7 @@ import {
   knownWords,
   leftBehindWords,
   owedNote,
+  partsCells,
   prunedNote,
   unjudgedNote,
 } from '../words.ts'
@@ -469,8 +470,17 @@ ${foldedTable(
   },
   SHOWN,
   'more exports',
-)}
+)}${exports.map(partsOf).join('')}
 </section>`
+}
+
+/** Table of the parts of an export that workers read together. */
+function partsOf({ name, parts = [] }: DetailedExport): string {
+  if (parts.length === 0) return ''
+  const { head, lines } = partsCells(parts)
+  const [part, state, rows, taken, worker] = head
+  const columns = [...words(part, state), ...counts(rows, taken), ...words(worker)]
+  return table({ label: `Parts of ${name}`, columns, lines: lines.map((cells) => cells.map(html)) })
 }
 
 function lineOf({ name, counts, state, error, reading }: DetailedExport): string[] {

@@ -50,8 +50,7 @@ import {
 } from './rule.ts'
 import { branchOf, type Scope } from './scope.ts'
 import type { Conversion } from './units.ts'
-import type { Unread } from './whole-value.ts'
-import { compileWhole, OF_VALUE } from './whole-value.ts'
+import { compileWhole, OF_VALUE, type Unread } from './whole-value.ts'
 
 /** Parts in which wide and long rules differ. */
 interface Form {

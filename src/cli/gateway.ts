@@ -1,4 +1,4 @@
-/** `waybill gateway`: serves the reference gateway until interrupted, or checks another gateway by the safe part of the conformance suite. */
+/** `waybill gateway`: serves the reference gateway, or checks another one by the safe part of the conformance suite. */
 import { AssertionError } from 'node:assert'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** Maintenance of an installation: `waybill init` makes a folder, `doctor` checks, `backup` copies the ledger, `prune` removes detail of old runs. */
+/** `waybill init`, `doctor`, `backup`, `prune` and others that maintain an installation. */
 
 import { join, relative } from 'node:path'
 import { EXIT, WaybillError } from '../model/errors.ts'

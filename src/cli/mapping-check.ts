@@ -1,7 +1,4 @@
-/**
- * `waybill mapping check`: problems of mappings and their cases, and the fit of a mapping to an export. `test` runs the cases, `diff` compares two
- * mappings, `preview` shows rows as records. `diff` and `preview` print health data, to the terminal or to a page, and nowhere else.
- */
+/** `waybill mapping check`, `test`, `diff`, `preview`. The last two print health data, to the terminal or to a page, and nowhere else. */
 
 import { statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'

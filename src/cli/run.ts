@@ -1,7 +1,4 @@
-/**
- * `waybill run`, `watch`, `stop`, `backfill` and `rerun` start and control runs. `reconcile`, `resolve` and `acknowledge` decide about records left
- * behind; `pause` and `resume` control a job on the schedule.
- */
+/** Commands that start, control and settle runs, and pause jobs. */
 import { stat } from 'node:fs/promises'
 import { resolve as absolute } from 'node:path'
 import type { BackfillRange } from '../ledger/ledger.ts'

@@ -1,4 +1,4 @@
-/** `waybill runs`, `show`, `trace`, `logs` and `report`: results of runs, as words, JSON or a page, and the log lines of a run. */
+/** `waybill runs`, `show`, `trace`, `logs`, `report`. */
 import { open } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import { EXIT, WaybillError } from '../model/errors.ts'

@@ -110,8 +110,8 @@ async function judgeAndTell(
   const first = asked === undefined && judged.every(({ state }) => state === 'unreachable')
   const record = recordOf(assessment, first)
   const own = judged.find(({ due }) => due === deadline.due)
-  const isNews =
-    own === undefined || (['state', 'arrived', 'small'] as const).some((key) => own[key] !== record[key])
+  // More files that arrive change no subject as long as the state is the same.
+  const isNews = own === undefined || own.state !== record.state || own.small !== record.small
   if (isNews && record.state !== 'seen') {
     // Before the record: a process killed in between notifies again, and each subject is notified once.
     for (const notice of expectationNotices(assessment, parts.gatewayOf(watched.job)))

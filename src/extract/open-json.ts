@@ -293,8 +293,8 @@ interface Cut {
 }
 
 /**
- * Frames a block of elements in the window. Leaves the cursor where reading goes on, or at an element with a fault; without a comma or the end
- * behind an element, its end is uncertain: that is a fault of the element, too.
+ * Frames a block of elements in the window, up to a fault. Without a comma or the end behind an element, its end is uncertain: that is a fault of the
+ * element, too.
  */
 function cutElements(cursor: JsonCursor, from: Expected, row: number): Cut {
   const { bytes, ended } = cursor.window
@@ -583,9 +583,8 @@ export function readJson(text: string, spot: Spot = columnAlone): JsonReading {
 }
 
 /**
- * Quotes each number, and counts the members of all objects (the colons outside strings). Invalid JSON stays invalid: a number is quoted
- * only in its valid form and never as a key, and the rest of an invalid number then follows a string, which the grammar forbids. Takes with
- * JSON.parse 1.5 times the time of JSON.parse alone; a reviver that reads `context.source` takes 5 times as long.
+ * Quotes each number, and counts the members of all objects (colons outside strings). Invalid JSON stays invalid: an invalid number leaves its rest
+ * behind a string. Takes 1.5 times as long as JSON.parse alone; a reviver that reads `context.source`, 5 times.
  */
 function quoteNumbers(text: string): { quoted: string; members: number } {
   let quoted = ''
@@ -755,8 +754,8 @@ const isBorder = (byte: number | undefined): boolean =>
 const isMark = (byte: number | undefined): boolean => byte !== undefined && MARKS[byte] === 1
 
 /**
- * True if a framed value that is not JSON ends for certain with its frame: brackets match in kind, and each string stands between marks of
- * structure. A quote too many or too few turns texts into structure and structure into texts; then a string stands beside characters of a text.
+ * True if a framed value that is not JSON ends for certain with its frame: brackets match in kind, and strings stand between marks of structure. A
+ * quote too many or too few puts a string beside characters of a text.
  */
 function endsForCertain(text: string): boolean {
   const open: string[] = []

@@ -227,8 +227,8 @@ interface Sign {
 const isFilled = (cell: string | undefined): boolean => (cell ?? '').trim() !== ''
 
 /**
- * Survey of a sheet before its rows are read. Merged cells, filters and checksums follow the rows but concern all of them, and another
- * table may follow below. Doubts are reported or refused, never guessed.
+ * Survey of a sheet before its rows are read: merged cells, filters and another table below concern all rows. Doubts are reported or refused, never
+ * guessed.
  * @throws `export-unreadable` for ambiguous rows or columns
  */
 function createSurveyor(path: string, read: XlsxDefinition, { columns, line: headerLine }: Top) {
@@ -833,8 +833,8 @@ interface StoredCell {
 type SharedText = (index: number) => string | undefined
 
 /**
- * Text of a cell, as stored and not as shown, or a marker for none (`cellFault`). A number format matters where it makes a number a date, a
- * time, or an id with leading zeros. Sections are those of ISO/IEC 29500-1 (ECMA-376-1).
+ * Text of a cell as stored, not as shown, or a marker for none (`cellFault`). A number format matters for dates, times, and ids with leading zeros.
+ * Sections are those of ISO/IEC 29500-1.
  */
 function cellText(cell: StoredCell, shared: SharedText, epoch: Epoch): string {
   const { type, value, inline, hasFormula, form } = cell

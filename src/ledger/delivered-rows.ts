@@ -57,7 +57,6 @@ export function packRows(rows: readonly RowToSave[]): Pack[] {
   let bytes = Buffer.allocUnsafe(2 * PACK_BYTES)
   let at = 0
   let offsets: number[] = []
-  const runs: number[] = []
   const close = (): void => {
     packs.push({ bytes: Buffer.concat([words.bytes(), bytes.subarray(0, at)]), offsets })
     words = new Words()
@@ -72,35 +71,25 @@ export function packRows(rows: readonly RowToSave[]): Pack[] {
     offsets.push(at)
     at += bytes.write(rowKey, at, KEY_BYTES, 'hex')
     at = writePrint(bytes, at, print)
-    const base = wordIn(row, 0)?.row ?? 0
-    at = writeVarint(bytes, at, base)
-    const issued = earliestOf(row)
-    at = writeVarint(bytes, at, issued)
-    runs.length = 0
-    let next = -1
-    for (let slot = 0; slot < records.length; slot++) {
-      const record = records[slot]
-      const ofSlot = wordIn(row, slot)
-      if (record === undefined || ofSlot === undefined) continue
-      const word = words.numberOf(record, ofSlot, base, issued, Math.max(next, 0))
-      if (word === next) runs.push((runs.pop() ?? 0) + 1)
-      else runs.push(word, 1)
-      next = word + 1
-    }
-    at = writeVarint(bytes, at, runs.length / 2)
-    for (let run = 0; run < runs.length; run++) at = writeVarint(bytes, at, runs[run] ?? 0)
-    for (let slot = 0; slot < records.length; slot++) {
-      const record = records[slot]
-      if (record === undefined) continue
-      const { latest } = record
-      at = writeContent(bytes, at, record)
-      if (latest !== undefined && latest !== 'withdrawn') at = writeContent(bytes, at, latest)
-    }
+    at = words.writeRuns(bytes, at, row)
+    at = writeContents(bytes, at, records)
     // The next row is probably as long.
     if (words.size + at + (at - start) > PACK_BYTES) close()
   }
   if (offsets.length > 0) close()
   return packs
+}
+
+function writeContents(bytes: Buffer, start: number, records: RowToSave['records']): number {
+  let at = start
+  for (let slot = 0; slot < records.length; slot++) {
+    const record = records[slot]
+    if (record === undefined) continue
+    const { latest } = record
+    at = writeContent(bytes, at, record)
+    if (latest !== undefined && latest !== 'withdrawn') at = writeContent(bytes, at, latest)
+  }
+  return at
 }
 
 function writePrint(bytes: Buffer, at: number, print: RowPrint | undefined): number {
@@ -115,13 +104,9 @@ const writeContent = (bytes: Buffer, at: number, { first, last }: ContentWords):
 const wordIn = ({ records, word }: RowToSave, slot: number): KeptWord | undefined =>
   word ?? records[slot]?.word
 
-function earliestOf(row: RowToSave): number {
-  let earliest = wordIn(row, 0)?.issued ?? 0
-  if (row.word !== undefined) return earliest
-  for (let slot = 1; slot < row.records.length; slot++)
-    earliest = Math.min(earliest, wordIn(row, slot)?.issued ?? earliest)
-  return earliest
-}
+const earliestOf = ({ records, word }: RowToSave): number =>
+  word?.issued ??
+  records.reduce((least, slot) => Math.min(least, slot.word?.issued ?? 0), records[0]?.word?.issued ?? 0)
 
 const SEEN = ['nothing', 'stored', 'whole'] as const
 /** Copies of a ledger that slots can tell apart: the marks have 7 bits for the copy. */
@@ -130,16 +115,9 @@ export const COPIES = 128
 /** From the lowest bit: rank (2), late, stored, lapsed, other latest word, withdrawn, seen (2), copy (7). */
 function marksOf(word: KeptWord, latest: KeptSlot['latest']): number {
   const { rank, isLate, isStored, isLapsed, seen, copy } = word
-  const flags = [
-    isLate,
-    isStored,
-    isLapsed,
-    latest !== undefined && latest !== 'withdrawn',
-    latest === 'withdrawn',
-  ]
-  let marks = rank
-  for (let flag = 0; flag < flags.length; flag++) if (flags[flag] === true) marks += 4 << flag
-  return marks + SEEN.indexOf(seen) * 128 + copy * 512
+  const flags = (isLate ? 4 : 0) + (isStored ? 8 : 0) + (isLapsed ? 16 : 0)
+  const other = latest === undefined ? 0 : latest === 'withdrawn' ? 64 : 32
+  return rank + flags + other + SEEN.indexOf(seen) * 128 + copy * 512
 }
 
 const wordOf = (marks: number, arrival: number, row: number, issued: number): KeptWord => ({
@@ -168,11 +146,39 @@ interface PackedWord {
 class Words {
   private readonly packed: PackedWord[] = []
   private readonly known = new Map<string, number>()
+  private readonly runs: number[] = []
   private word: KeptWord | undefined
   private marks = 0
 
+  /** Writes the row in the export, the earliest time of issue, and the words of the slots. */
+  writeRuns(bytes: Buffer, start: number, row: RowToSave): number {
+    const { runs } = this
+    const { records } = row
+    const base = wordIn(row, 0)?.row ?? 0
+    const issued = earliestOf(row)
+    let used = 0
+    let next = -1
+    for (let slot = 0; slot < records.length; slot++) {
+      const record = records[slot]
+      const ofSlot = wordIn(row, slot)
+      if (record === undefined || ofSlot === undefined) continue
+      const word = this.numberOf(record, ofSlot, base, issued, Math.max(next, 0))
+      if (word !== next) {
+        runs[used++] = word
+        runs[used++] = 0
+      }
+      runs[used - 1] = (runs[used - 1] ?? 0) + 1
+      next = word + 1
+    }
+    let at = writeVarint(bytes, start, base)
+    at = writeVarint(bytes, at, issued)
+    at = writeVarint(bytes, at, used / 2)
+    for (let run = 0; run < used; run++) at = writeVarint(bytes, at, runs[run] ?? 0)
+    return at
+  }
+
   /** @param base row of the row's first slot @param earliest time of issue of the row @param likely the probable number */
-  numberOf(
+  private numberOf(
     { ruleHash, latest }: Omit<KeptSlot, 'word'>,
     word: KeptWord,
     base: number,
@@ -329,16 +335,15 @@ export interface SortedKeys {
 export function sortKeys(rowKeys: readonly string[]): SortedKeys {
   const given = Buffer.from(rowKeys.join(''), 'hex')
   if (given.length !== rowKeys.length * KEY_BYTES) throw new Error('a row key has not 32 hex digits')
-  // Six bytes fit exactly into a number, and tell nearly all keys apart.
-  const heads = Float64Array.from(rowKeys, (_, at) => given.readUIntBE(at * KEY_BYTES, 6))
-  const tail = (at: number): Buffer => given.subarray(at * KEY_BYTES + 6, (at + 1) * KEY_BYTES)
-  const order = Array.from(rowKeys, (_, at) => at)
-  order.sort((a, b) => (heads[a] ?? 0) - (heads[b] ?? 0) || Buffer.compare(tail(a), tail(b)) || a - b)
+  const view = viewOf(given)
+  const order = Uint32Array.from(rowKeys.keys())
+  order.sort((a, b) => compareKeys(view, a * KEY_BYTES, view, b * KEY_BYTES) || a - b)
   const from: number[] = []
   const sorted = Buffer.allocUnsafe(given.length)
-  for (const [rank, at] of order.entries()) {
+  for (let rank = 0; rank < order.length; rank++) {
+    const at = order[rank] ?? 0
     const next = order[rank + 1]
-    if (next !== undefined && heads[next] === heads[at] && tail(next).equals(tail(at))) continue
+    if (next !== undefined && compareKeys(view, next * KEY_BYTES, view, at * KEY_BYTES) === 0) continue
     given.copy(sorted, from.length * KEY_BYTES, at * KEY_BYTES, (at + 1) * KEY_BYTES)
     from.push(at)
   }
@@ -449,8 +454,10 @@ export function mergeEntries(
   let [first] = heads
   while (first !== undefined) {
     let least = first
-    for (const head of heads)
+    for (let at = 0; at < heads.length; at++) {
+      const head = heads[at] ?? least
       if (head !== least && compareKeys(head.block, head.at, least.block, least.at) < 0) least = head
+    }
     const { block, at } = least
     if (end === 0 || compareKeys(block, at, view, end - ENTRY_BYTES) !== 0) {
       if (end === merged.length) return { entries: merged, isEnd: false }

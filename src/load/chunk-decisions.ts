@@ -129,7 +129,9 @@ export class ChunkDecisions {
     this.accounts = accounts
     const open = this.open(entries)
     if (!accounts.areUsual) this.slots.hearRowsOf(open.filter(accounts.isPerhapsSent))
-    for (const entry of open) this.end(entry, this.stepOf(entry))
+    open.forEach((entry) => {
+      this.end(entry, this.stepOf(entry))
+    })
   }
 
   /**
@@ -140,16 +142,14 @@ export class ChunkDecisions {
     const sent = new Map<string, Entry>()
     const twins = new Map<Entry, Entry>()
     const note = (entry: Entry): void => {
-      if (this.slots.usualOf(entry) !== undefined) return
       const key = `${entry.rowKey} ${entry.content}`
       const other = sent.get(key)
       if (other === undefined) sent.set(key, entry)
       else twins.set(entry, other)
     }
-    const open = this.open(entries)
+    const open = this.open(entries).filter((entry) => this.slots.usualOf(entry) === undefined)
     for (const entry of open) if (entry.kind !== 'careTeam') note(entry)
-    const teams = open.filter(({ kind }) => kind === 'careTeam')
-    for (const entry of teams.reverse()) note(entry)
+    for (const entry of open.reverse()) if (entry.kind === 'careTeam') note(entry)
     return twins
   }
 

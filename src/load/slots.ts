@@ -292,7 +292,7 @@ export class ChunkSlots {
     }
     const { arrival, isAgain, isBackfill } = this.speaks
     const { copy } = this.uncertain.suspicion
-    const { row, rank, issued } = first
+    const { row, rowKey, rank, issued } = first
     const word: KeptWord = {
       arrival,
       row: row.row,
@@ -304,7 +304,6 @@ export class ChunkSlots {
       seen: 'whole',
       copy,
     }
-    const { rowKey } = first
     if (to - from < row.records.length)
       return { rowKey, records: this.learned.slice(from, to).map(({ entry }) => entry), word }
     const { records } = row
@@ -458,16 +457,20 @@ function usualRows(
   // An array that grows from its end would become a hash table.
   const verdicts = new Array<'new' | 'known' | undefined>((entries.at(-1)?.place ?? -1) + 1)
   const rows = new Map<string, MappedRow | undefined>()
+  /** Places of the first entries of rows. */
+  const starts: number[] = []
   let last: MappedRow | undefined
-  for (const { rowKey, row } of entries) {
+  for (let at = 0; at < entries.length; at++) {
+    const { row, rowKey = '' } = entries[at] ?? {}
     if (row === last) continue
     last = row
+    starts.push(at)
     if (!rows.has(rowKey)) rows.set(rowKey, row)
     else if (rows.get(rowKey) !== row) rows.set(rowKey, undefined)
   }
-  for (let from = 0, to = 0; from < entries.length; from = to) {
+  for (let nth = 0; nth < starts.length; nth++) {
+    const { [nth]: from = 0, [nth + 1]: to = entries.length } = starts
     const { row, rowKey = '' } = entries[from] ?? {}
-    while (to < entries.length && entries[to]?.row === row) to++
     if (rows.get(rowKey) !== row || held.has(rowKey) || !areDistinct(entries, from, to)) continue
     const known = delivered.get(rowKey)
     const isUsual =

@@ -352,7 +352,8 @@ function append<One extends Entry>(
 export function rowKeysOf(entries: readonly Entry[]): string[] {
   const keys = new Set<string>()
   let last: MappedRow | undefined
-  for (const { row, rowKey } of entries) {
+  for (let at = 0; at < entries.length; at++) {
+    const { row, rowKey = '' } = entries[at] ?? {}
     if (row !== last) keys.add(rowKey)
     last = row
   }

@@ -146,10 +146,6 @@ export class Outcomes {
 
   /** Outcomes in the order of the chunk. */
   all(): readonly EntryOutcome[] {
-    if (this.#count === 0) return []
-    const isWhole = (list: readonly (EntryOutcome | undefined)[]): list is readonly EntryOutcome[] =>
-      this.#count === list.length
-    const all = this.#byPlace.slice()
-    return isWhole(all) ? all : all.filter((outcome) => outcome !== undefined)
+    return this.#count === 0 ? [] : this.#byPlace.filter((outcome) => outcome !== undefined)
   }
 }

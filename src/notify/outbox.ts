@@ -85,7 +85,7 @@ async function isWanted(
   target: Target,
   notice: Notice,
 ): Promise<boolean> {
-  // Whoever heard of no failure needs no good news.
+  // Without bad news, no good news.
   if (notice.kind === RECOVERED) return notifications.heardFailure(jobId, keyOf(target))
   return wants(target, notice) || !(await notifications.isNotified(jobId, keyOf(target)))
 }

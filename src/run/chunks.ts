@@ -90,8 +90,9 @@ export async function* cutChunks(
     skip -= block.length - unread.length
     mapped.lookUp()
     const found = (await known?.find(unread)) ?? []
-    for (const [at, source] of unread.entries()) {
-      if (limit-- <= 0) break
+    for (let at = 0; at < unread.length; at++) {
+      const source = unread[at]
+      if (source === undefined || limit-- <= 0) break
       const before = range.cutBefore.get(number)
       const recognised = before === undefined ? found[at] : undefined
       const outcome = recognised === undefined || mapped.has(recognised) ? mapper(source) : recognised
@@ -227,8 +228,10 @@ export function createPipeline<Loaded>(
 function claimsOf({ rows, entries }: Chunk): Set<string> {
   const claims = new Set<string>()
   for (const { outcome } of rows) if (outcome.account !== undefined) claims.add(outcome.account.reference)
-  for (const entry of entries)
-    if (entry instanceof RequestEntry) claims.add(`${REQUEST}${entry.request.reference}`)
+  // A chunk holds requests alone, or none.
+  if (entries[0] instanceof RequestEntry)
+    for (const entry of entries)
+      if (entry instanceof RequestEntry) claims.add(`${REQUEST}${entry.request.reference}`)
   return claims
 }
 

@@ -68,7 +68,7 @@ import { rerunJob } from './take-up.ts'
 import { type Trace, type TracedRow, traceRecord, traceRow } from './trace.ts'
 import { identityToLook } from './which-installation.ts'
 
-/** Resumes the unfinished run of the job, then delivers the exports that have arrived since. @param name of the job, or of the job file */
+/** `Waybill.run`. @param name of the job, or of the job file */
 export function beginRun(
   application: Application,
   watch: BeginWatch,
@@ -172,7 +172,7 @@ export interface DryRunResult extends Counted {
   readonly newReasons?: NewReasons
 }
 
-/** Maps the exports of a job and counts; sends and writes nothing. @throws as a run does, and `exports-none` */
+/** Maps and counts the exports of a job; sends and writes nothing. @throws as a run does, and `exports-none` */
 export async function tryRun(
   application: Application,
   name: string,
@@ -241,7 +241,7 @@ export async function tryBackfill(
 }
 
 /**
- * Delivers the exports of a range of days, oldest first; gives way to other runs of the job.
+ * `Waybill.backfill`; gives way to other runs of the job.
  * @param onFound called with the found exports before any is opened; without exports no ledger is made
  */
 export async function beginBackfill(
@@ -264,7 +264,7 @@ export async function beginBackfill(
   })
 }
 
-/** Maps the rows that a run left behind again, with the current mapping, and sends them as a new run. */
+/** `Waybill.rerun`. */
 export async function beginRerun(
   application: Application,
   watch: BeginWatch,
@@ -382,10 +382,7 @@ export interface ReconciledRun extends Reconciled, RunStory {
   readonly verified?: Verified | undefined
 }
 
-/**
- * Settles open batches and records in doubt of a run by reading profiles; sends nothing.
- * @param verify compares accepted records with the profiles, of all people or of a sample
- */
+/** `Waybill.reconcile`. @param verify compares accepted records with the profiles, of all people or of a sample */
 export async function reconcile(
   application: Application,
   watch: RunWatch,
@@ -439,7 +436,7 @@ export interface DecidedOn extends RunStory {
   readonly records: number
 }
 
-/** Marks records in doubt as delivered. @param transactions ids of the records; empty: all */
+/** `Waybill.accept`. @param transactions ids of the records; empty: all */
 export async function accept(
   application: Application,
   listener: RunListener,
@@ -453,7 +450,7 @@ export async function accept(
   return { records, ...story }
 }
 
-/** Sends records in doubt again, as a new run, except records that a last look finds in the profiles. */
+/** `Waybill.resend`, as a new run. */
 export async function resend(
   application: Application,
   watch: RunWatch,
@@ -483,7 +480,7 @@ export async function resend(
   }
 }
 
-/** Gives a run up. Records in flight are recognised when they come again. */
+/** `Waybill.giveUp`. Records in flight are recognised when they come again. */
 export const abandon = (
   application: Application,
   listener: RunListener,

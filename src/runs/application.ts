@@ -1,7 +1,4 @@
-/**
- * Dependencies of all actions on runs: settings, clock, random numbers, and parts built on demand. Also opens the ledger for commands that
- * only read: they never create a ledger.
- */
+/** Dependencies of all actions on runs. Commands that only read open the ledger here: they never make one. */
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * Connects the chosen gateway: an address, or the built-in reference gateway in a process of its own. Also builds the dependencies of all
- * commands that send or read back.
+ * Connects the chosen gateway: an address, or the built-in reference gateway in a process of its own. Builds the dependencies of commands that send or
+ * read back.
  */
 
 import { once } from 'node:events'

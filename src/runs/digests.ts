@@ -1,4 +1,4 @@
-/** Sends the daily digest of the schedule: to each target once, however many jobs name the target and have a digest at that time. */
+/** Sends the daily digest of the schedule, to each target once, however many jobs name it. */
 import type { Job } from '../definitions/definition-files.ts'
 import { targetsOf } from '../definitions/jobs.ts'
 import { keyOf } from '../definitions/notify-definition.ts'

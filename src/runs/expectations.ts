@@ -1,7 +1,4 @@
-/**
- * State of scheduled jobs: the last and next fires, and the current run. Also checks whether the expected exports have arrived, and
- * remembers and notifies the result.
- */
+/** State of scheduled jobs: fires and current run. Looks for expected exports, and notifies the result. */
 import { type Job, readJob } from '../definitions/definition-files.ts'
 import type { Expectation } from '../definitions/export-definition.ts'
 import { gatewayNameOf, readGatewayName, targetsOf } from '../definitions/jobs.ts'

@@ -1,4 +1,4 @@
-/** Records in doubt of all runs: the request that sent each record, and the result of the last look at the profile. Positions and codes, no values. */
+/** Records in doubt of all runs, with request and last look at the profile. No values. */
 import type { BatchRecord, ExceptionRecord, ExportRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
 import { readCounts } from '../model/balance.ts'
 import { transactionId } from '../model/ids.ts'

@@ -1,8 +1,6 @@
 /**
- * Runs jobs when due, until interrupted: combines schedule, runs, notices, expectations and metrics.
- *
- * Notifies the targets of jobs of problems: an invalid job file, an empty jobs folder, a missed fire, a held job, a run whose process has
- * ended. Collects the problems of one wake-up, and notifies before the schedule sleeps.
+ * Runs jobs when due, until interrupted: combines schedule, runs, notices, expectations and metrics. Problems of one wake-up (invalid file, empty
+ * folder, missed fire, held job, dead run) are notified before the schedule sleeps.
  */
 import { hash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
@@ -194,8 +192,8 @@ function allLooks(...plans: readonly LookPlan[]): LookPlan {
 }
 
 /**
- * Reasons of missed fires that need no notice: `paused` is known to the person who paused the job; `job-invalid` has a notice of its own;
- * for `earlier-first`, the earlier fire was notified when it was missed or interrupted.
+ * Reasons of missed fires without a notice here: a person knows of `paused`, `job-invalid` has its own, and of `earlier-first` the earlier fire was
+ * notified.
  */
 const REPORTED_OTHERWISE: ReadonlySet<string> = new Set(['job-invalid', 'earlier-first', 'paused'])
 

@@ -1,6 +1,4 @@
-/**
- * Queries on runs: a page of runs, a single run, or the log lines of a run. Also watches or stops a run in any process.
- */
+/** Runs: a page of them, one, its log lines. Watches or stops a run in any process. */
 import { createReadStream, existsSync } from 'node:fs'
 import { z } from 'zod'
 import { readJob } from '../definitions/definition-files.ts'
@@ -133,7 +131,7 @@ const Line = z.looseObject({
   message: z.string(),
   run: z.string().optional(),
 })
-export type LogLine = z.infer<typeof Line>
+type LogLine = z.infer<typeof Line>
 
 /**
  * Log lines, oldest first.
@@ -173,7 +171,6 @@ function parsed(text: string): LogLine | undefined {
 /**
  * Asks the process of a run to stop, and waits for the end of the run. The process finishes the requests in flight; the next run of the job
  * resumes the run. If the process dies, its successor is asked, too; a run without a process ends in the ledger.
- * @param by name of the requester
  * @throws `run-not-found`; `nothing-left` if the run is not in progress
  */
 export async function stopRun(application: Application, name: string, person: Person): Promise<RunStory> {

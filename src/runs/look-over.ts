@@ -75,10 +75,7 @@ function checkSettings(findings: readonly Finding[]): CheckFinding[] {
 /** Causes that other checks report. */
 const CHECKED_OTHERWISE: ReadonlySet<string> = new Set<Cause>(['ledger'])
 
-/**
- * Lists what needs somebody. The list opens the ledger as a run does, and doctor changes nothing: it leaves alone a ledger that the next command
- * upgrades, or closes to other users.
- */
+/** Leaves a ledger alone that the next command upgrades, or closes to other users: doctor changes nothing. */
 async function checkNeeds(application: Application, facts: LedgerFacts | undefined): Promise<CheckFinding[]> {
   const mode = lookAt(ledgerFile(application))?.mode ?? 0
   if (facts?.older === true || (mode & 0o077) !== 0) return []

@@ -1,4 +1,4 @@
-/** Mappings beside the exports that runs have read with them: for a look at a mapping of today on an export of the last nights. */
+/** Mappings of today beside exports that runs have read with them. */
 import {
   definitionsIn,
   type LoadedMapping,
@@ -154,7 +154,7 @@ export async function withMappingSample<Result>(
 }
 
 /**
- * Text of the mapping of today, and the text with which the latest run has read an export; undefined without such a run.
+ * Texts of the mapping: of today, and as the latest run has read an export with it; undefined without such a run.
  * @throws `mapping-not-found` for anything but a name in the folder, and as `readMapping`
  */
 async function mappingTexts(

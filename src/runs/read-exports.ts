@@ -1,4 +1,4 @@
-/** Exports of a job by night: rows, empty values by column, and medians by rule. Counts and names; medians are of many people, or absent. */
+/** Exports of a job by night: rows, empty values by column, medians by rule. Medians are of many people, or absent. */
 import type { ExportRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
 import { readCounts } from '../model/balance.ts'
 import { iso } from '../system/shown-text.ts'

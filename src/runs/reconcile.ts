@@ -1,4 +1,4 @@
-/** Settles open and in-doubt records of a run by read-back: opens the exports again, with their original mapping. Reads profiles; sends nothing. */
+/** Settles open and in-doubt records of a run by read-back: reads the exports again, with their original mapping, and the profiles. */
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import type { Job } from '../definitions/definition-files.ts'

@@ -39,8 +39,7 @@ export type Person = Pick<Resolution, 'by' | 'note'>
 const RECORDS_AT_ONCE = 500
 
 /**
- * Accepts records as delivered: later runs recognise the records and do not send them. In a run that was given up, unanswered batches count as
- * delivered too, each as a whole.
+ * Accepts records as delivered. In a run that was given up, unanswered batches count as delivered too, each as a whole.
  * @param transactions ids of the records; empty: all of the run
  * @returns number of records decided
  * @throws `run-unfinished`, `job-held`, `nothing-left`, `transaction-not-found`

@@ -1,4 +1,4 @@
-/** Restores a backup: checks that the backup belongs to this installation, and lists the runs missing in the backup. */
+/** Restores a backup of this installation, and lists the runs missing in it. */
 import { readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { NO_GATEWAY } from '../definitions/jobs.ts'

@@ -36,10 +36,7 @@ export async function openScheduleMetrics(
   }
 }
 
-/**
- * Publishes the last run of each job whenever the jobs are listed and the ledger has changed. A new process has the metrics before its
- * first run, and also sees runs and decisions from outside the schedule.
- */
+/** Publishes the last run of each job whenever the jobs are listed and the ledger has changed, also by other processes. */
 export function watchJobs(
   { logger }: Pick<Application, 'logger'>,
   deps: Omit<Watched, 'gatewayName'> & Pick<ScheduleParts<Job>, 'gatewayOf'>,
@@ -77,7 +74,7 @@ export function watchJobs(
   }
 }
 
-/** State of ledger and home, published whenever the jobs are listed. Never throws: an unreadable value keeps its last state. */
+/** Publishes the state of ledger and home with each listing. Never throws: an unreadable value keeps its last state. */
 export async function tellInstallation(
   { settings }: Pick<Application, 'settings'>,
   ledger: Ledger,

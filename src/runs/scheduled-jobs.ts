@@ -95,10 +95,7 @@ const LOOKED_AT = 50
 export const isNothingFound = (error: unknown): boolean =>
   error instanceof WaybillError && error.code === 'exports-none'
 
-/**
- * True if a missing export is explained, or reported elsewhere. Either a source has `expect`, which reports missing exports; or a run has
- * taken the exports since the fire before, for example a run resumed after this fire was due, or started by hand.
- */
+/** True if a missing export is explained, or reported elsewhere: by `expect` of a source, or as a run has taken the exports since the fire before. */
 export async function isNothingExplained(
   ledger: Pick<Ledger, 'runs' | 'fires'>,
   gateway: string,

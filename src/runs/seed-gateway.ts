@@ -1,7 +1,4 @@
-/**
- * Generates health data for people at a reference gateway, to rehearse collections; sends the data through the interface like any client.
- * Equal people get equal data every time.
- */
+/** Invents health data for people at a reference gateway, and sends the data like any client. Equal people get equal data. */
 import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { parse } from 'csv-parse/sync'

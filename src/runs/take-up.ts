@@ -1,7 +1,6 @@
 /**
- * Retries the rows that a run left behind, as a new run: reads the rows again at their places, maps them, and sends the records that are
- * not delivered yet. Each delivered record settles a leftover of the first run. The lease is held while the exports are fetched and sent;
- * open chunks of the job's other unfinished run are settled first.
+ * Retries the rows that a run left behind, as a new run: reads, maps and sends again what is not delivered yet. Each delivered record settles a
+ * leftover of the first run.
  */
 import { basename } from 'node:path'
 import {
@@ -38,8 +37,7 @@ interface TakingUp {
 }
 
 /**
- * Holds the lease from the look to the end, so that the look stays true. Asks a backfill of the job to give way, and waits for the lease;
- * settles the open chunks of a killed backfill first.
+ * Holds the lease from the look to the end. A backfill of the job is asked to give way; open chunks of a killed one are settled first.
  * @throws `gateway-differs`, `nothing-left`, `export-gone`, `job-held`, `run-unfinished`; `interrupted` before the start
  */
 export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp): Promise<JobEnd> {
@@ -214,7 +212,7 @@ export interface Holding {
 }
 
 /**
- * Waits for the lease, if either run is a backfill; settles the open chunks of the job's other unfinished run; works.
+ * Waits for the lease, if either run is a backfill; settles open chunks of the job's other unfinished run; works.
  * @param givesWay true for a backfill
  * @throws `job-held`; `interrupted` while waiting; `usage-wrong` for parts with a ledger in a file
  */

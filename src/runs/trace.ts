@@ -1,8 +1,6 @@
 /**
- * Traces a transaction id back to the origin of the record, and forward to the answer of the gateway.
- *
- * Also traces a row of an export: each sent or rejected record, with its transaction id. And all rows of a person: no ledger can list
- * these, so the trace reads the exports again, each with the mapping of its run.
+ * Traces a transaction id back to the origin of the record, and forward to the answer of the gateway; a row of an export to its records; a person to
+ * all rows. No ledger can list these: the trace reads the exports again, each with the mapping of its run.
  */
 import { loadMapping } from '../definitions/definition-files.ts'
 import { fingerprint } from '../extract/content.ts'
@@ -142,8 +140,7 @@ export async function traceRecord(ledger: Ledger, transactionId: string): Promis
 }
 
 /**
- * Leaves out runs without a trace of the record. A run that neither sent nor rejected the record found it delivered, if an earlier run had
- * delivered it; otherwise the run did not make the record.
+ * Leaves out runs that neither sent nor rejected the record, unless an earlier run had delivered it.
  * @param runs newest first
  */
 function withoutUnknown(runs: readonly TracedRun[]): TracedRun[] {

@@ -1,6 +1,6 @@
 /**
- * Traces of runs, by OTLP over HTTP in its JSON encoding (OpenTelemetry protocol 1.x): a span for each run, with child spans for exports and
- * requests, and waits as events. Names, counts and codes as in the log; no health data. Loaded only if an endpoint is set.
+ * Traces of runs by OTLP over HTTP as JSON (OpenTelemetry protocol 1.x): a span a run, child spans for exports and requests, waits as events. No
+ * health data. Loaded only if an endpoint is set.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import pRetry from 'p-retry'

@@ -1,6 +1,6 @@
 /**
- * Identity of an installation: its key, and the traces of a ledger in its home. With a different key, or a new ledger in place of a lost
- * one, everything would be sent again.
+ * Identity of an installation: key, and traces of a ledger in the home. Under another key, or with a new ledger in place of a lost one, everything
+ * would be sent again.
  */
 import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * Notices of a run, and of a schedule that could not run a job: words, and facts for programs. Reasons stand by code alone, for programs by code and
- * rule, as the message of a reason may have foreign words. Pure.
+ * Notices of a run, and of a schedule that could not run a job: words, and facts for programs. The message of a reason may have foreign words: its
+ * code alone stands here. Pure.
  */
 import { hash } from 'node:crypto'
 import type { FireRecord } from '../ledger/ledger.ts'
@@ -284,8 +284,7 @@ export function brokenNotice(about: About, problem: WaybillError, version: strin
 }
 
 /**
- * Notice of a folder of jobs that cannot be read any more, or is empty now: mostly a disk that is not mounted. At most one notice a day, from any
- * number of processes.
+ * Notice of a folder of jobs that cannot be read any more, or is empty now: mostly a missing mount. At most one a day, from all processes.
  * @param problem undefined for a readable folder without jobs
  * @param jobs names of the jobs as last read
  */

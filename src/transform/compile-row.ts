@@ -161,7 +161,7 @@ function registeredFault(of: string, text: string): keyof typeof DAMAGE | undefi
   if (!isName && of !== 'postalCode') return undefined
   const read = readReference(text)
   const code = 'code' in read ? read.code : undefined
-  if (code === 'account-missing' && !(isName && COULD_BE_NAME.test(text))) return 'incomplete'
+  if (code === 'account-missing' && !(isName ? COULD_BE_NAME : /\d/).test(text)) return 'incomplete'
   if (!isName) return code === 'account-damaged' || text.startsWith('=') ? 'damaged' : undefined
   if (NO_NAME.test(text) || !/\p{L}/u.test(text)) return 'incomplete'
   return DAMAGED_NAME.test(text) ? 'damaged' : undefined

@@ -1,7 +1,6 @@
 /**
- * Watches one export for drift: ahead of the run as far as the job may stop for drift, else while the rows are mapped. The columns of a CSV are in
- * its header, and are always compared first; medians and rejects show in the first rows. Everything else needs the whole export, and so a second
- * reading: the watch reads ahead only if the job asks for a stop.
+ * Watches an export for drift: by the columns of a CSV and the first rows, and by the whole export while it is mapped. Only where the job may stop for
+ * it, the whole is read ahead, a second time.
  */
 
 import { z } from 'zod'
@@ -300,8 +299,7 @@ function extentOf(
 type Limits = Pick<DriftDefinition, 'values' | 'rejects' | 'after'>
 
 /**
- * Compares measurements of an export with earlier deliveries: medians, shares of rejects, days. Also finds oddities in the result of the mapping: all
- * rows skipped, or more warnings of a check (docs/jobs.md, "Drift"). Pure.
+ * Medians, shares of rejects and days, against earlier deliveries (docs/jobs.md, "Drift").
  * @param earlier latest first
  */
 const measureDrift = (
@@ -460,8 +458,7 @@ function checkDrift(
 }
 
 /**
- * Finds values mirrored or moved as a whole since earlier deliveries: flags read the other way round, swapped names, times of another zone
- * (docs/jobs.md, "Drift"). A single export shows none of these. Pure.
+ * Finds values mirrored or moved as a whole since earlier deliveries: flags the other way round, swapped names, times of another zone.
  * @param earlier latest first
  */
 function swappedDrift(

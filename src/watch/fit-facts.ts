@@ -170,8 +170,7 @@ export function createFit(
         const counter = before?.name === record.rule ? before.counter : counterOf(record.rule, record.kind)
         if (before?.name !== record.rule) places[at] = { name: record.rule, counter }
         counter.made++
-        if (isMeasured && record.evidence.value !== undefined)
-          addValue(counter, Number(record.evidence.value))
+        if (isMeasured && record.value !== undefined) addValue(counter, Number(record.value))
       }
       for (const { rule, kind, issue, value } of outcome.rejected) {
         const counter = counterOf(rule, kind)
@@ -224,8 +223,8 @@ export const withoutFew = (facts: FitFacts): FitFacts => ({
 
 function contentOf(records: readonly Entry[]): number {
   let content = 0
-  for (const { evidence, observedAt, rule } of records)
-    content = hashOf(evidence.value ?? evidence.npi ?? rule, (content ^ observedAt) >>> 0)
+  for (const { value, provider, observedAt, rule } of records)
+    content = hashOf(value ?? provider?.npi ?? rule, (content ^ observedAt) >>> 0)
   return content
 }
 
@@ -418,14 +417,14 @@ function createPeople() {
       }
       const sex = SEXES.find((one) => one === gender) ?? 'another value'
       increase(sexes, sex)
-      for (const { rule, evidence } of row.records) {
-        if (evidence.value === undefined) continue
+      for (const { rule, value } of row.records) {
+        if (value === undefined) continue
         const key = HIGHER_IN_MEN.find((one) => rule === one || rule.startsWith(one))
         if (key === undefined) continue
         const name = `${key} ${sex}`
         const sketch = bySex.get(name) ?? new DDSketch({ relativeAccuracy: 0.001 })
         bySex.set(name, sketch)
-        sketch.accept(Number(evidence.value))
+        sketch.accept(Number(value))
       }
       const born = Date.parse(dateOfBirth)
       return Number.isNaN(born) ? undefined : born

@@ -67,7 +67,7 @@ function sidesOf(name: string): string[][] {
 }
 
 const wordsIn = (text: string): string[] =>
-  plainLetters(text)
+  plainLetters(text.replaceAll('%', ' percent '))
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
     .replaceAll(/([A-Z]+)([A-Z][a-z])/g, '$1 $2')
     .toLowerCase()
@@ -299,6 +299,7 @@ const Words = z.strictObject({
   units: z.strictObject({
     words: mapOf(z.string()),
     alternatives: mapOf(Texts),
+    unconverted: mapOf(z.string()),
     usual: mapOf(mapOf(Bounds)),
   }),
 })

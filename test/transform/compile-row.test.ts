@@ -115,7 +115,7 @@ describe('registration', () => {
     [{ last: '-' }, 'registration-incomplete', 'last'],
     [{ last: '17' }, 'registration-incomplete', 'last'],
     [{ zip: 'none' }, 'registration-incomplete', 'zip'],
-    [{ zip: '00000' }, 'registration-incomplete', 'zip'],
+    [{ zip: '--' }, 'registration-incomplete', 'zip'],
     // é, í, É, à and ñ in UTF-8, read as windows-1252.
     [{ last: 'JosÃ©' }, 'registration-damaged', 'last'],
     [{ last: 'GarcÃ\u00ada' }, 'registration-damaged', 'last'],
@@ -137,7 +137,7 @@ describe('registration', () => {
     ...['Nan', 'Na', 'Null', 'Max', 'N.A.', "O'Brien", 'Smith-Jones', 'João', 'ÂNGELA', 'GALVÃO', '李'].map(
       (last) => ({ last }),
     ),
-    ...['04901-1234', 'SW1A 1AA', '8001'].map((zip) => ({ zip })),
+    ...['04901-1234', 'SW1A 1AA', '8001', '00000'].map((zip) => ({ zip })),
   ])('%j is made', (cells) => {
     expect(mapped(map({ ...BASE, ...cells })).register()?.ok).toBe(true)
   })

@@ -36,7 +36,6 @@ export const Recommendations = z.array(Recommendation)
 
 /** Answer to a question of a completed test; all four fields are documented as strings. */
 const CompletedAnswer = z.looseObject(textsAsRead('id', 'description', 'label', 'value'))
-export type CompletedAnswer = z.infer<typeof CompletedAnswer>
 
 /** Question of a completed test. `id` is needed to distinguish questions. */
 const CompletedQuestion = z.looseObject({
@@ -101,7 +100,6 @@ const AssessmentQuestion = z.looseObject({
   previousValues: tolerated(z.record(z.string(), z.unknown())),
   ...textsAsRead('moreInfoTitle', 'moreInfoBody'),
 })
-type AssessmentQuestion = z.infer<typeof AssessmentQuestion>
 
 /**
  * Section "Assessment page": item of `data[]` in the envelopes of GET /assessments/bioage (the current page) and POST /assessments/bioage

@@ -1,7 +1,6 @@
 /**
- * PostgreSQL as the database of the ledger: dialect, pool, transactions, errors, and the shape of the tables, which follows from SQLite's.
- * Transactions run under READ COMMITTED. A transaction of `Exclusive.write` takes an advisory lock, and so is alone; a transaction of a run reads
- * the token of the lease `for share`, so that no other process takes the job over before the commit.
+ * PostgreSQL as the database of the ledger. The shape follows from SQLite's. Transactions run under READ COMMITTED: those of `Exclusive.write` take an
+ * advisory lock, those of a run read the token of the lease `for share`, so that no other process takes the job over before the commit.
  */
 import { randomUUID } from 'node:crypto'
 import {

@@ -1,6 +1,6 @@
 /**
- * Moves a ledger from a file to an empty database in PostgreSQL. The file is closed to all writes first, also of processes that have the file
- * open: no record is sent by the file again. The database refuses to open until each table has the rows and the digest of the file.
+ * Moves a ledger from a file to an empty database. The file is closed to all writes first, also of processes that have it open; the database opens
+ * only with the rows and digests of the file.
  */
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'

@@ -193,10 +193,8 @@ const withChunk = (database: Database) =>
 const inBalance = (database: Database) => withChunk(database).where('chunk.state', '=', 'settled')
 
 /**
- * Outcome of a resolved doubt.
- * A record in doubt that proves stored counts as accepted in the run that sent the record. In runs that only held the record back, and where the
- * record occurred a second time, nothing was sent: the record counts as unchanged there. A record that a later run has sent again counts as
- * accepted in the later run alone, where the receipt is. Thus exactly one run counts each record.
+ * Outcome of a resolved doubt, counted by exactly one run. A record that proves stored counts as accepted in the run that sent it, and as unchanged
+ * where it was held back or occurred a second time. A record sent again counts as accepted in the later run alone, where the receipt is.
  */
 const BECAME = sql<'accepted' | 'unchanged' | 'rejected'>`case
   when exception.state in ('rejected', 'settled') then 'rejected'

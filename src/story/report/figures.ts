@@ -1,7 +1,4 @@
-/**
- * Elements of a report: instants and durations in words, coordinates, names of files, outcomes with name, mark, colour and pattern. Tables scroll on
- * a narrow page, and fold if long.
- */
+/** Elements of a report: instants, durations, coordinates, names, outcomes, and tables that scroll on a narrow page and fold if long. */
 import { DateTime } from 'luxon'
 import type { RecordCounts } from '../../model/balance.ts'
 import { html, n } from '../../system/shown-text.ts'

@@ -319,6 +319,21 @@ describe('sending', () => {
     ])
   })
 
+  it('has patience anew with other batches once a batch is cut in halves, and no more than that', async () => {
+    const { sending, failing, state } = start({ patienceMs: 60_000 })
+    const failBatch = () => failureOf(sending.once('create', fits, failing(answered(500)).call))
+    expect(await failBatch()).toMatchObject({ class: 'ambiguous' })
+    state.now += 60_001
+    const cause = { class: 'ambiguous', status: 500, what: 'create was answered 500' } as const
+    const batch = { since: 1000, tries: 9, people: new Set(['person-1', 'person-2']) }
+    expect(await sending.wait('create', cause, batch)).toBe(false)
+    expect(await failBatch()).toMatchObject({ class: 'ambiguous' })
+    state.now += 60_000
+    expect(await failBatch()).toMatchObject({ class: 'ambiguous' })
+    state.now += 1
+    expect(await failBatch()).toMatchObject({ code: 'gateway-failing' })
+  })
+
   it('tells of batches that do not get through where reads do; what reading settles, or another batch, ends that', async () => {
     const { sending, failing, state } = start()
     const cause = { class: 'ambiguous', status: 500, what: 'create was answered 500' } as const

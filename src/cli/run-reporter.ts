@@ -19,7 +19,6 @@ import type { LogFields, Logger } from '../telemetry/logger.ts'
 import { LINE_EVERY_MS, type Progress, type ProgressState } from '../telemetry/progress.ts'
 import type { CommandContext } from './command-form.ts'
 
-/** Least wait to report. */
 const LONG_WAIT_MS = 2_000
 
 /** @param logger writes its lines for standard error through `progress` while that shows something */
@@ -66,7 +65,6 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
   } satisfies RunListener
 }
 
-/** Reports exports and their chunks. */
 function reportExports(progress: Progress, logger: Logger, now: () => number, about: () => LogFields) {
   let exportSince = 0
   const shown = showProgress(progress)
@@ -145,7 +143,6 @@ function reportExports(progress: Progress, logger: Logger, now: () => number, ab
   }
 }
 
-/** Reports answers and outages of the gateway. */
 function reportGateway(progress: Progress, logger: Logger, now: () => number, about: () => LogFields) {
   let outage: OutageProgress | undefined
   const listener = {

@@ -27,7 +27,6 @@ import {
 const AGAIN_MS = 15 * 60_000
 
 export interface ExpectationParts extends AssessmentParts {
-  /** Names the gateway in the ledger. */
   readonly gatewayOf: (job: Job) => string
   /** Sends a notice. A process killed in between leads to a second call, with a subject that was notified already. */
   readonly tell: (job: Job, notice: UnsentNotice) => Promise<void>
@@ -126,7 +125,6 @@ const DATES = 3
 
 interface AssessmentParts {
   readonly ledger: Pick<Ledger, 'expectations'>
-  /** Credentials and keys of the sources. */
   readonly sources: SourceSettings
   readonly now: () => number
   /** Makes a signal for one check: aborts when nobody waits for the answer any more; with a `TimeoutError` after too long a time. */

@@ -278,7 +278,7 @@ async function answerPages(
           await begin()
           return asPerson((test) => test.submit(submission))
         },
-        lost > 0,
+        { isAgain: lost > 0 },
       )
       taken.add(key)
       for (const question of Object.keys(submission.answers)) confirmed.add(question)

@@ -51,8 +51,9 @@ export function keptSlot(
   const word = { arrival, row, rank, issued, isLate, isStored: stored !== undefined, isLapsed, seen, copy }
   const words = content === WITHDRAWN ? { first: 0, last: 0 } : wordsOf(content)
   const other = latest === undefined || latest.content === content ? undefined : latest.content
-  if (latest?.content === WITHDRAWN) return { rule, ...words, word, latest: 'withdrawn' }
-  return other === undefined ? { rule, ...words, word } : { rule, ...words, word, latest: wordsOf(other) }
+  if (latest?.content === WITHDRAWN) return { ruleHash: rule, ...words, word, latest: 'withdrawn' }
+  const slot = { ruleHash: rule, ...words, word }
+  return other === undefined ? slot : { ...slot, latest: wordsOf(other) }
 }
 
 /** Lost word: every other word is newer. */
@@ -71,7 +72,7 @@ const LOST: Pick<Word, 'place' | 'isLate'> = { place: placeOf(new Map(), LOST_WO
 
 /** @returns the slots of a row, once the gateway is known to have the content of one slot */
 export function withStored(kept: readonly KeptSlot[], rule: string, content: Content): KeptSlot[] {
-  const known = kept.find((one) => one.rule === rule)
+  const known = kept.find((one) => one.ruleHash === rule)
   const { word = LOST_WORD, latest = known } = known ?? {}
   const words = wordsOf(content)
   const isLatest = latest === undefined || (latest !== 'withdrawn' && hasSameContent(latest, words))
@@ -80,13 +81,13 @@ export function withStored(kept: readonly KeptSlot[], rule: string, content: Con
     : latest === 'withdrawn'
       ? { latest }
       : { latest: { first: latest.first, last: latest.last } }
-  const slot = { rule, ...words, word: { ...word, isStored: true }, ...later }
+  const slot = { ruleHash: rule, ...words, word: { ...word, isStored: true }, ...later }
   return withSlot(kept, slot)
 }
 
 const withSlot = (kept: readonly KeptSlot[], slot: KeptSlot): KeptSlot[] =>
-  kept.some(({ rule }) => rule === slot.rule)
-    ? kept.map((one) => (one.rule === slot.rule ? slot : one))
+  kept.some(({ ruleHash }) => ruleHash === slot.ruleHash)
+    ? kept.map((one) => (one.ruleHash === slot.ruleHash ? slot : one))
     : [...kept, slot]
 
 /**
@@ -101,7 +102,7 @@ export function withSent(
   placed: (word: KeptWord) => Place,
 ): KeptSlot[] {
   const { rule, content, place } = sent
-  const known = kept.find((one) => one.rule === rule)
+  const known = kept.find((one) => one.ruleHash === rule)
   const copy = known?.word.copy ?? 0
   const before = known === undefined ? EMPTY : slotOf(known, [], copy, placed)
   const exported = learn(before, {
@@ -124,10 +125,10 @@ export function withFormerNames(
   sent: ReadonlySet<string>,
 ): readonly KeptSlot[] {
   const isInForce = ({ word }: KeptSlot): boolean => word.isStored && !word.isLapsed
-  const inForce = new Set(before.filter(isInForce).map(({ rule }) => rule))
-  if (!after.some((one) => isInForce(one) && !inForce.has(one.rule))) return after
+  const inForce = new Set(before.filter(isInForce).map(({ ruleHash }) => ruleHash))
+  if (!after.some((one) => isInForce(one) && !inForce.has(one.ruleHash))) return after
   return after.map((one) =>
-    sent.has(one.rule) || !one.word.isStored
+    sent.has(one.ruleHash) || !one.word.isStored
       ? one
       : { ...one, word: { ...one.word, seen: 'nothing', isLapsed: true } },
   )

@@ -55,7 +55,7 @@ interface StorySources {
 
 /**
  * @param worked counts of exports that this process worked on: they include pending records
- * @throws WaybillError `run-not-found`
+ * @throws `run-not-found`
  */
 export const gatherStory = async (
   sources: StorySources,
@@ -63,7 +63,7 @@ export const gatherStory = async (
   worked?: RunEnd['worked'],
 ): Promise<RunStory> => storyOf(sources, await rowsOfRun(sources.ledger, runId), worked)
 
-/** @throws WaybillError `run-not-found` */
+/** @throws `run-not-found` */
 export async function gatherDetails(
   sources: StorySources & { readonly now: number; readonly isDead: (owner: string) => boolean },
   runId: string,
@@ -88,7 +88,7 @@ export async function gatherDetails(
   }
 }
 
-/** @throws WaybillError `run-not-found` */
+/** @throws `run-not-found` */
 export const summarise = async (ledger: Ledger, home: string, runId: string): Promise<RunSummary> =>
   summaryOf({ ledger, home }, await rowsOfRun(ledger, runId))
 
@@ -295,7 +295,6 @@ function moveCounts(counts: Counts, moves: readonly OutcomeMove[]): void {
 
 const RecordKind = z.enum(RECORD_KINDS)
 
-/** Number of later runs searched, newest first. */
 const RUNS_LOOKED_AT = 1_000
 
 /**

@@ -207,7 +207,8 @@ export function compileBiometric(
     branch,
     dateOf: isListed(name, branch) ? (scope, rowDate) => date?.read(scope) ?? rowDate : undefined,
     apply(scope, facts, rowDate, ordinals) {
-      if (!condition.holds(scope)) return otherwise
+      const cell = optional && wholeOf === undefined ? value.read(scope) : undefined
+      if (cell === '' || !condition.holds(scope)) return otherwise
       const state = status?.read(scope)
       if (state === NOT_KEPT) return state
       const key = subject.read(scope)
@@ -215,14 +216,14 @@ export function compileBiometric(
       if (typeof key === 'object' && 'leftOut' in key) return key
       if (typeof key !== 'string')
         return rejected('biometric', ordinalRule('unmapped', ordinals), key, subject.from)
-      const text = value.read(scope)
+      const text = cell ?? value.read(scope)
       const whole = wholeOf?.()
       const beside = whole?.unread(scope, text !== '')
       if (text === '' && optional && beside === undefined) return otherwise
       const rule = recordRule(name, key, branch, ordinals)
       if (beside !== undefined) return unread(rule, beside)
-      if (typeof text !== 'string') return rejected('biometric', rule, text, value.from)
-      if (text === '') return rejected('biometric', rule, NO_VALUE, value.from)
+      if (typeof text !== 'string' || text === '')
+        return rejected('biometric', rule, text || NO_VALUE, value.from)
       const measured = readValue(whole?.isHl7 === true ? text.replace(/^=\s*/, '') : text)
       if (measured === undefined) return COMPARATOR
       if (whole !== undefined && areOther(context, entries.get(key), whole.unitsOf(scope)))

@@ -311,7 +311,6 @@ function jsonColumns(context: CompileContext, names: Names, paths: ReadonlySet<s
   }
 }
 
-/** Readers of units, for values present. */
 function compileUnits(
   context: CompileContext,
   names: Names,
@@ -355,7 +354,6 @@ function compileUnits(
   })
 }
 
-/** Spellings with a remembered code; a column of free text must not grow this without bound. */
 const SPELLINGS_KEPT = 1_000
 
 function labelUnits({ units }: CompileContext): (spelling: string) => string {

@@ -1,58 +1,22 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
-import { expect, onTestFinished, test } from 'vitest'
-import { generateSamples } from '../../samples/generate.ts'
-import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
+import { expect, test } from 'vitest'
 import { emptySchema } from '../postgres/server.ts'
 import { ANN, BEN, HEADER, JOB, openClinic } from './clinic.ts'
-import { createWorkplace, ended, summaryOf, type Workplace } from './command-line.ts'
-import { gatewaySettings, startReferenceStore } from './reference-store.ts'
+import { ended, summaryOf } from './command-line.ts'
 import { readReceipts, readRejects } from './run-outputs.ts'
-
-const BIOMETRICS = 'POST /health-profile/biometrics/bulk'
-
-function startWorker({ start }: Workplace) {
-  const worker = start('worker')
-  const over = ended(worker)
-  onTestFinished(async () => {
-    worker.kill('SIGKILL')
-    await over
-  })
-  return { worker, over }
-}
+import { runOnWorkers, startWorker } from './worker-scene.ts'
 
 /** A run in four parts, under way in two workers: the first has the run, and both have a part. */
 async function underWay() {
-  const WAYBILL_LEDGER = await emptySchema()
-  const store = await startReferenceStore()
-  let requests = 0
-  let changed = Promise.withResolvers<void>()
-  const proxy = await startFaultProxy(store.url, ({ method, path }) => {
-    if (`${method} ${path}` === BIOMETRICS) requests += 1
-    changed.resolve()
-    changed = Promise.withResolvers()
-    return PASS
-  })
-  const workplace = await createWorkplace({
-    ...gatewaySettings(proxy.url),
-    WAYBILL_LEDGER,
-    WAYBILL_RUN_BY: 'workers',
-  })
-  await generateSamples({ out: workplace.folder, participants: 200, messages: 0 })
-  await workplace.job(
-    'screening',
-    'exports: { from: .., match: "acme_*.csv", mapping: acme-onsite }\nsubmit: { concurrency: 4, batch: { records: 20 }, readLag: 100ms }\nparts: 4\n',
+  const scene = await runOnWorkers(
+    'submit: { concurrency: 4, batch: { records: 20 }, readLag: 100ms }\nparts: 4\n',
   )
-  const first = startWorker(workplace)
-  const asked = ended(workplace.start('run', 'screening', '--json'))
-  await heldParts(WAYBILL_LEDGER, 1)
-  const second = startWorker(workplace)
-  await heldParts(WAYBILL_LEDGER, 2)
-  const until = async (isSo: () => boolean): Promise<void> => {
-    while (!isSo()) await changed.promise
-  }
-  return { WAYBILL_LEDGER, store, workplace, first, second, asked, until, requests: () => requests }
+  await heldParts(scene.WAYBILL_LEDGER, 1)
+  const second = startWorker(scene.workplace)
+  await heldParts(scene.WAYBILL_LEDGER, 2)
+  return { ...scene, second }
 }
 
 /** Waits until so many parts are held. */

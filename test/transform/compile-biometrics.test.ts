@@ -101,7 +101,8 @@ describe('a wide measurement', () => {
     [{ tc: '999' }],
     [{ tc: '   ' }],
     [{ glucose: '90' }],
-    [{ glucose: '90', fasting: 'y' }],
+    [{ glucose: '90', fasting: 'x' }],
+    [{ glucose: '', fasting: 'y' }],
   ])('%j: there is none, and the row is mapped', (cells) => {
     expect(map({ ...BASE, ...cells })).toMatchObject({ outcome: 'mapped', records: [], rejected: [] })
   })

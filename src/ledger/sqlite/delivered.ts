@@ -29,7 +29,7 @@ import {
   sortKeys,
   viewOf,
 } from '../delivered-rows.ts'
-import type { DeliveredRow, KeptSlot } from '../left-records.ts'
+import type { DeliveredRow, KeptSlot, RowToSave } from '../left-records.ts'
 import { damagedLedger } from '../packed-records.ts'
 import type { SyncStatements } from './database.ts'
 import type { DeliveredStore } from './delivered-store.ts'
@@ -163,13 +163,12 @@ function find(store: Store, jobId: number, keys: SortedKeys, mayKeep: boolean): 
     `select id as n from delivered_segment where job_id = ? and state = 'ready' order by level, id desc`,
     jobId,
   )
-  let open = Array.from(places.keys())
   for (const segment of segments) {
     const pieces = piecesOf(store, jobId, segment, mayKeep)
-    let isAnyFound = false
     let at = 0
     let block: DataView | undefined
-    for (const rank of open) {
+    for (let rank = 0; rank < keys.count; rank++) {
+      if (places[rank] !== -1) continue
       for (let next = pieces[at + 1]; next !== undefined && isFrom(next.first, keys, rank); )
         next = pieces[++at + 1]
       const piece = pieces[at]
@@ -179,11 +178,8 @@ function find(store: Store, jobId: number, keys: SortedKeys, mayKeep: boolean): 
         block = found && viewOf(found)
       }
       const place = block && placeIn(block, keys, rank)
-      if (place === undefined) continue
-      places[rank] = place
-      isAnyFound = true
+      if (place !== undefined) places[rank] = place
     }
-    if (isAnyFound) open = open.filter((rank) => places[rank] === -1)
   }
   if (!mayKeep) return places
   const listed = new Set(segments)
@@ -234,12 +230,7 @@ function packWith(statements: SyncStatements, id: number): Uint8Array {
   return packed
 }
 
-function add(
-  statements: SyncStatements,
-  jobId: number,
-  rows: readonly DeliveredRow[],
-  keys: SortedKeys,
-): void {
+function add(statements: SyncStatements, jobId: number, rows: readonly RowToSave[], keys: SortedKeys): void {
   const places: Place[] = []
   for (const { bytes: packed, offsets } of packRows(rows)) {
     const id = statements.insert(

@@ -40,6 +40,13 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
         progress.note(`Run ${id} is unfinished. Its open batches are settled first; the rest waits.`)
       else if (resumed) progress.note(`Run ${id} is unfinished: it continues where it stopped.`)
     },
+    partStarted(part) {
+      about = part
+    },
+    partEnded({ code }) {
+      gateway.end()
+      logger.info('part ended', { ...about, code })
+    },
     lookingAgain({ run, number, of }) {
       // The first line comes after the least wait to report.
       searchShownAt ??= now() - LINE_EVERY_MS + LONG_WAIT_MS

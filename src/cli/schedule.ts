@@ -1,8 +1,7 @@
 /** `waybill schedule`, `expect`, `notify`. */
 
 import type { Expectation } from '../definitions/export-definition.ts'
-import type { Assessment } from '../expect/expectation-text.ts'
-import { assessmentJson, assessmentLines, countWords } from '../expect/expectation-text.ts'
+import { type Assessment, assessmentJson, assessmentLines, countWords } from '../expect/expectation-text.ts'
 import { type FireRecord, processName } from '../ledger/ledger.ts'
 import { describePlace, EXIT, errorAsJson, WaybillError } from '../model/errors.ts'
 import {

@@ -12,7 +12,6 @@ import type { ListenAddress } from '../system/settings.ts'
 import { html } from '../system/shown-text.ts'
 import { createActor, type Proposed, propose } from './actions.ts'
 import { backfillPage } from './backfill-page.ts'
-import type { Role, User } from './door.ts'
 import {
   createDoor,
   type Door,
@@ -21,7 +20,9 @@ import {
   isLive,
   type ListenPlace,
   queryOf,
+  type Role,
   statusOf,
+  type User,
   viewerOf,
   wantsJson,
 } from './door.ts'

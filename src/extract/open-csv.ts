@@ -39,10 +39,13 @@ export async function openCsv(
   const isOtherHeader = findOtherHeader(read.header === 'none' ? [] : data.columns)
   const expected = { width: data.columns.length, named, isOtherHeader }
   const format = csvFormat({ ...form, expected })
+  const trailer = source.trailer && cellsOf(source.trailer.text, dialect)
+  if (read.trailer?.match === undefined && trailer?.length === data.columns.length && trailer.some(isDate))
+    throw missing(path, 'ends with a line that has a date and the cells of a row, and no trailer')
   const stated =
-    source.trailer === undefined || read.trailer?.count === undefined
+    trailer === undefined || read.trailer?.count === undefined
       ? undefined
-      : statedCount(path, read.trailer.count.cell, cellsOf(source.trailer.text, dialect))
+      : statedCount(path, read.trailer.count.cell, trailer)
   return {
     columns: data.columns,
     seekable: source.seekable,
@@ -251,7 +254,7 @@ export async function readHeader(
   }
   const columns = columnsOf(path, row, row.cells, duplicates)
   const below = rows.slice(rows.indexOf(row) + 1).slice(0, place.skip)
-  const dated = below.find((one) => one.kind === 'cells' && one.cells.some((cell) => DATE.test(cell.trim())))
+  const dated = below.find((one) => one.kind === 'cells' && one.cells.some(isDate))
   if (dated === undefined) return { columns, origin: row }
   throw exportError(path, 'A record that `read.header.skip` leaves out has a date, like a row.', {
     line: dated.line,
@@ -262,6 +265,7 @@ export async function readHeader(
 /** Dates as exports write them. */
 const DATE =
   /^(?:\d{1,4}([-/.])\d{1,2}\1\d{1,4}|(?:19|20)\d\d[01]\d[0-3]\d(?:\d{4}){0,2}|\d{1,2}[- ][a-z]{3,9}[- ]\d{2,4}|[a-z]{3,9} \d{1,2},? \d{4})(?=$|[T ])/i
+const isDate = (cell: string): boolean => DATE.test(cell.trim())
 
 /** Most repeated names in a message. */
 const MOST_NAMED = 20

@@ -9,9 +9,6 @@ export interface Acting {
   readonly at: number
 }
 
-/** Detail of a run that a person has stopped. */
-export const stoppedBy = (by: string): string => `${by} has stopped it`
-
 export interface AuditRecord extends Acting {
   readonly action: Audited | Decided
   /** Null for an action on no job. */

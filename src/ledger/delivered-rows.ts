@@ -57,7 +57,6 @@ export function packRows(rows: readonly RowToSave[]): Pack[] {
   let bytes = Buffer.allocUnsafe(2 * PACK_BYTES)
   let at = 0
   let offsets: number[] = []
-  const runs: number[] = []
   const close = (): void => {
     packs.push({ bytes: Buffer.concat([words.bytes(), bytes.subarray(0, at)]), offsets })
     words = new Words()
@@ -72,38 +71,25 @@ export function packRows(rows: readonly RowToSave[]): Pack[] {
     offsets.push(at)
     at += bytes.write(rowKey, at, KEY_BYTES, 'hex')
     at = writePrint(bytes, at, print)
-    const base = wordIn(row, 0)?.row ?? 0
-    at = writeVarint(bytes, at, base)
-    const issued = earliestOf(row)
-    at = writeVarint(bytes, at, issued)
-    let used = 0
-    let next = -1
-    for (let slot = 0; slot < records.length; slot++) {
-      const record = records[slot]
-      const ofSlot = wordIn(row, slot)
-      if (record === undefined || ofSlot === undefined) continue
-      const word = words.numberOf(record, ofSlot, base, issued, Math.max(next, 0))
-      if (word !== next) {
-        runs[used++] = word
-        runs[used++] = 0
-      }
-      runs[used - 1] = (runs[used - 1] ?? 0) + 1
-      next = word + 1
-    }
-    at = writeVarint(bytes, at, used / 2)
-    for (let run = 0; run < used; run++) at = writeVarint(bytes, at, runs[run] ?? 0)
-    for (let slot = 0; slot < records.length; slot++) {
-      const record = records[slot]
-      if (record === undefined) continue
-      const { latest } = record
-      at = writeContent(bytes, at, record)
-      if (latest !== undefined && latest !== 'withdrawn') at = writeContent(bytes, at, latest)
-    }
+    at = words.writeRuns(bytes, at, row)
+    at = writeContents(bytes, at, records)
     // The next row is probably as long.
     if (words.size + at + (at - start) > PACK_BYTES) close()
   }
   if (offsets.length > 0) close()
   return packs
+}
+
+function writeContents(bytes: Buffer, start: number, records: RowToSave['records']): number {
+  let at = start
+  for (let slot = 0; slot < records.length; slot++) {
+    const record = records[slot]
+    if (record === undefined) continue
+    const { latest } = record
+    at = writeContent(bytes, at, record)
+    if (latest !== undefined && latest !== 'withdrawn') at = writeContent(bytes, at, latest)
+  }
+  return at
 }
 
 function writePrint(bytes: Buffer, at: number, print: RowPrint | undefined): number {
@@ -118,13 +104,9 @@ const writeContent = (bytes: Buffer, at: number, { first, last }: ContentWords):
 const wordIn = ({ records, word }: RowToSave, slot: number): KeptWord | undefined =>
   word ?? records[slot]?.word
 
-function earliestOf(row: RowToSave): number {
-  let earliest = wordIn(row, 0)?.issued ?? 0
-  if (row.word !== undefined) return earliest
-  for (let slot = 1; slot < row.records.length; slot++)
-    earliest = Math.min(earliest, wordIn(row, slot)?.issued ?? earliest)
-  return earliest
-}
+const earliestOf = ({ records, word }: RowToSave): number =>
+  word?.issued ??
+  records.reduce((least, slot) => Math.min(least, slot.word?.issued ?? 0), records[0]?.word?.issued ?? 0)
 
 const SEEN = ['nothing', 'stored', 'whole'] as const
 /** Copies of a ledger that slots can tell apart: the marks have 7 bits for the copy. */
@@ -164,11 +146,39 @@ interface PackedWord {
 class Words {
   private readonly packed: PackedWord[] = []
   private readonly known = new Map<string, number>()
+  private readonly runs: number[] = []
   private word: KeptWord | undefined
   private marks = 0
 
+  /** Writes the row in the export, the earliest time of issue, and the words of the slots. */
+  writeRuns(bytes: Buffer, start: number, row: RowToSave): number {
+    const { runs } = this
+    const { records } = row
+    const base = wordIn(row, 0)?.row ?? 0
+    const issued = earliestOf(row)
+    let used = 0
+    let next = -1
+    for (let slot = 0; slot < records.length; slot++) {
+      const record = records[slot]
+      const ofSlot = wordIn(row, slot)
+      if (record === undefined || ofSlot === undefined) continue
+      const word = this.numberOf(record, ofSlot, base, issued, Math.max(next, 0))
+      if (word !== next) {
+        runs[used++] = word
+        runs[used++] = 0
+      }
+      runs[used - 1] = (runs[used - 1] ?? 0) + 1
+      next = word + 1
+    }
+    let at = writeVarint(bytes, start, base)
+    at = writeVarint(bytes, at, issued)
+    at = writeVarint(bytes, at, used / 2)
+    for (let run = 0; run < used; run++) at = writeVarint(bytes, at, runs[run] ?? 0)
+    return at
+  }
+
   /** @param base row of the row's first slot @param earliest time of issue of the row @param likely the probable number */
-  numberOf(
+  private numberOf(
     { ruleHash, latest }: Omit<KeptSlot, 'word'>,
     word: KeptWord,
     base: number,

@@ -233,6 +233,8 @@ export interface PartRecord {
   readonly receiptsLength: number
   /** Settled rows. */
   readonly rows: { readonly read: number; readonly rejected: number; readonly skipped: number }
+  /** Number of times that a process has taken the part. */
+  readonly takes: number
 }
 
 /** Chunks, with their batches and exceptions. */

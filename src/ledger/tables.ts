@@ -156,6 +156,8 @@ interface PartTable {
   rows_read: ColumnType<number, number | undefined, number>
   rows_rejected: ColumnType<number, number | undefined, number>
   rows_skipped: ColumnType<number, number | undefined, number>
+  /** Number of times that a process has taken the part. */
+  takes: ColumnType<number, number | undefined, number>
 }
 
 interface BatchTable {

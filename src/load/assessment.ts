@@ -26,8 +26,7 @@ import { causeOf } from './outage.ts'
 import { nothingEarlier, recallChunk } from './recall.ts'
 import { ofCredentials } from './retry-policy.ts'
 import type { Sending } from './sending.ts'
-import type { Uncertain } from './slots.ts'
-import { ChunkSlots, type LearnedSlots, type Speaks } from './slots.ts'
+import { ChunkSlots, type LearnedSlots, type Speaks, type Uncertain } from './slots.ts'
 
 interface AssessmentContext extends Pick<Delivery, 'ledger' | 'identity' | 'now'> {
   readonly gateway: Gateway

@@ -292,7 +292,7 @@ export class ChunkSlots {
     }
     const { arrival, isAgain, isBackfill } = this.speaks
     const { copy } = this.uncertain.suspicion
-    const { row, rank, issued } = first
+    const { row, rowKey, rank, issued } = first
     const word: KeptWord = {
       arrival,
       row: row.row,
@@ -304,7 +304,6 @@ export class ChunkSlots {
       seen: 'whole',
       copy,
     }
-    const { rowKey } = first
     if (to - from < row.records.length)
       return { rowKey, records: this.learned.slice(from, to).map(({ entry }) => entry), word }
     const { records } = row

@@ -1,6 +1,5 @@
 /** Holds a job: renews the lease while the process lives, and stops everything when the lease is lost. */
 
-import { stoppedBy } from '../ledger/audit.ts'
 import { type Lease, type LeaseRecord, type PartOf, processName, type Waiter } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { iso } from '../system/shown-text.ts'
@@ -60,7 +59,7 @@ export async function holdJob(deps: WaitingDependencies, turn: Turn): Promise<He
   const hearStop = async (): Promise<void> => {
     const last = await ledger.leases.last(lease.jobId, lease.part)
     if (last?.token === lease.token && last.stop_by !== null)
-      stopping.abort(new WaybillError('asked-to-stop', stoppedBy(last.stop_by)))
+      stopping.abort(new WaybillError('asked-to-stop', `${last.stop_by} has stopped it`))
   }
   // The run reads the ledger too, and reports an unreadable ledger.
   const hearing = every(LOOK_EVERY_MS, () => hearStop().catch(() => {}))

@@ -131,7 +131,7 @@ const Line = z.looseObject({
   message: z.string(),
   run: z.string().optional(),
 })
-export type LogLine = z.infer<typeof Line>
+type LogLine = z.infer<typeof Line>
 
 /**
  * Log lines, oldest first.

@@ -6,7 +6,9 @@ import { WaybillError } from '../model/errors.ts'
 import { assertWithin, lookAt, wasTaken, writeOwn } from '../system/own-files.ts'
 import type { Application } from './application.ts'
 
-type Machine = Pick<Application, 'settings' | 'randomHex'>
+type Machine = Pick<Application, 'randomHex'> & {
+  readonly settings: Pick<Application['settings'], 'home'>
+}
 
 const fileOf = (home: string): string => join(home, 'shared-home')
 

@@ -75,7 +75,16 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed):
   const { run, state, activity } = summary
   if (activity?.kind === 'under-way')
     return [step('It is under way. To follow it to its end', command('watch', run))]
-  if (state === 'running') return [step('To finish it: it goes on where it stopped', typed.again)]
+  if (state === 'running') {
+    const isAwaited = activity?.kind === 'stopped' && activity.byWorkers === true
+    const words = 'To finish it: it goes on where it stopped'
+    return [
+      step(
+        isAwaited ? 'Another worker goes on with it within 30 s. If none does, to finish it' : words,
+        typed.again,
+      ),
+    ]
+  }
   if (state === 'interrupted') return interruptedSteps(summary, typed)
   // The rows are read anew from another file. Rejects of this run cannot be taken up, except records that its own file has shown to be missing.
   if (summary.reason === 'given-up')

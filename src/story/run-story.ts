@@ -70,6 +70,21 @@ export interface WorkSpan {
 
 export interface ExportSummary {
   readonly name: string
+  /** Parts that workers read together, until the export has ended. */
+  readonly parts?: readonly {
+    /** From 1. */
+    readonly part: number
+    /** `stopped`: by an error that may be of its worker alone; `failed`: as the export, or the run, is over. */
+    readonly state: 'open' | 'settled' | 'stopped' | 'failed'
+    /** Settled rows. */
+    readonly rows: number
+    /** Number of times that a worker has taken the part. */
+    readonly takes: number
+    /** Worker that has the part, or that has died with it lately: `host:pid`. */
+    readonly worker?: string
+    /** ISO 8601, UTC: when the worker has taken the part. */
+    readonly since?: string
+  }[]
   readonly sha256: string
   readonly rows: number
   readonly state: string
@@ -166,4 +181,10 @@ export type RunActivity =
       readonly waits?: WaitsForGateway
     }
   /** Killed, or the machine went down: the next run of the job resumes it. `owner`: the process that held the run, if known. */
-  | { readonly kind: 'stopped'; readonly owner?: string; readonly lastSign: string }
+  | {
+      readonly kind: 'stopped'
+      readonly owner?: string
+      readonly lastSign: string
+      /** True where workers share the ledger: one of them resumes the run, if a worker had it. */
+      readonly byWorkers?: true
+    }

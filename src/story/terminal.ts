@@ -1,7 +1,6 @@
 /** A run's summary for people: the balance as a table, reasons for rejects, places of files, commands for the next steps. */
 
-import type { Reason } from '../ledger/ledger.ts'
-import { wordsOf } from '../ledger/ledger.ts'
+import { type Reason, wordsOf } from '../ledger/ledger.ts'
 import { allRecords, balanceWords, type CodeCount, kindsShown, type PeopleCounts } from '../model/balance.ts'
 import { EXIT } from '../model/errors.ts'
 import { KIND_NAMES } from '../model/record.ts'
@@ -22,6 +21,7 @@ import {
   knownWords,
   leftBehindWords,
   owedNote,
+  partsCells,
   prunedNote,
   rowsWords,
   toSecond,
@@ -41,6 +41,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
     ...builtInLine(summary),
     '',
     ...(nothingSettled(summary) ? [] : [...exportsTable(summary, columns), '']),
+    ...partsTable(summary, columns),
     ...(nothingSettled(summary)
       ? [`Rows     none${exportWords(summary)} is settled`]
       : [
@@ -224,6 +225,14 @@ function tableOf(
     return [name, error === undefined ? state : `${state}: ${error}`, ...numbers]
   })
   return fittedTable(head, rows, { from: 2, to: head.length }, columns)
+}
+
+/** Table of the parts of an export that workers read together. An export after another: at most one is open. */
+function partsTable({ exports }: Pick<RunSummary, 'exports'>, columns: number | undefined): string[] {
+  const { parts = [] } = exports.find((one) => one.parts !== undefined) ?? {}
+  if (parts.length === 0) return []
+  const { head, lines } = partsCells(parts)
+  return [...fittedTable(head, lines, { from: 2, to: 4 }, columns), '']
 }
 
 /** Files of a run; of many files of rejects only the folder. */

@@ -42,8 +42,12 @@ import type { ObservedAt } from './compile-date.ts'
 import { compileMedicalRequest } from './compile-medical-records.ts'
 import { type CompiledRow, compileRow } from './compile-row.ts'
 import { compileJoins } from './joins.ts'
-import type { DateDefinition, WhenDefinition } from './mapping-definition.ts'
-import { isRoster, type MappingDefinition } from './mapping-definition.ts'
+import {
+  type DateDefinition,
+  isRoster,
+  type MappingDefinition,
+  type WhenDefinition,
+} from './mapping-definition.ts'
 import {
   type CompiledRule,
   type LeftOut,

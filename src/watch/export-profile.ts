@@ -21,8 +21,7 @@ import {
   rootScope,
   type Scope,
 } from '../transform/scope.ts'
-import type { FitFacts } from './fit-facts.ts'
-import { FEWEST_VALUES } from './fit-facts.ts'
+import { FEWEST_VALUES, type FitFacts } from './fit-facts.ts'
 import { createFitWatch, type Suspicion, unexpected } from './judge-fit.ts'
 import { HALVES } from './times-of-day.ts'
 

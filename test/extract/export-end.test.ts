@@ -60,8 +60,8 @@ test.each<[string, string, object]>([
 })
 
 test('a batch is seen in whatever pieces the file is read', async () => {
-  for (const [at] of Array.from({ length: 6 }).entries()) {
-    const before = `${'x'.repeat(65_532 + at)}\r`
+  for (const [at] of Array.from({ length: 7 }).entries()) {
+    const before = `${'x'.repeat(128 * 1024 - 4 - at)}\r`
     expect(await endOf(`NTE|${before}BHS|\r${MESSAGE}`, 'hl7v2')).toMatchObject(OPEN('BHS'))
     expect(await endOf(`BHS|${before}BTS|1\r`, 'hl7v2')).toEqual(ENDED)
   }

@@ -87,9 +87,9 @@ test.each([
       primaryCare: { owed: 0 },
     })
     // What the run saves next has them, too.
-    await run.renew(2, 1_000)
-    expect(JSON.parse((await ledger.runs.find('run-1'))?.tallies ?? '')).toMatchObject({
-      requests: { sent: 8 },
-    })
+    run.tallies.requests.sent++
+    await run.assertHeld()
+    const { tallies: saved } = (await ledger.runs.find('run-1')) ?? expect.fail('no run')
+    expect(JSON.parse(saved)).toMatchObject({ requests: { sent: 9 } })
   },
 )

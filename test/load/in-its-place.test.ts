@@ -3,6 +3,7 @@ import { expect, it } from 'vitest'
 import type { KeptSlot } from '../../src/ledger/ledger.ts'
 import { loadChunk } from '../../src/load/load-chunk.ts'
 import { createEntries, type Entry } from '../../src/model/entry.ts'
+import { PASS } from '../faults/fault-proxy.ts'
 import { keptSlot } from '../ledger/kept-slots.ts'
 import { BIOMETRICS, placed, SPEAKS, startLoading } from './loading.ts'
 import { biometric, DAY_MS, EXPORT_ID, entryOf, IDENTITY, mappedRow, OBSERVED_AT } from './made-up-entries.ts'
@@ -20,14 +21,20 @@ const sentBy = (exportId: string, value: string): Entry => {
 interface Night {
   /** The gateway has this, of the same instant. */
   readonly shown: Entry
+  /** Id under which the gateway has it; default: its own. */
+  readonly id?: string
   readonly isAgain?: boolean
   /** The ledger has the record under this rule and another one, whose content is shown. */
   readonly isRenamed?: boolean
 }
 
 /** @returns the outcome of the record, and the requests that sent it */
-async function load({ shown, isAgain = false, isRenamed = false }: Night) {
-  const loading = await startLoading()
+async function load({ shown, id, isAgain = false, isRenamed = false }: Night) {
+  const named = <Shown extends object>(envelope: Shown): Shown =>
+    JSON.parse(JSON.stringify(envelope).replaceAll(shown.transactionId, id ?? shown.transactionId))
+  const loading = await startLoading({
+    faultOf: ({ method }) => (method === 'GET' ? { do: 'pass-then-edit', edit: named } : PASS),
+  })
   await loading.load([shown])
   const entry = entryOf(biometric, { value: '118' })
   const slots: KeptSlot[] = [keptSlot(entry.ruleHash, entry.content, { isLapsed: isRenamed })]
@@ -59,6 +66,12 @@ it.each<[string, Night, object, number]>([
   [
     'of an export unknown to the ledger, where this one is read again: the later one stays',
     { shown: sentBy(UNKNOWN_EXPORT, '7'), isAgain: true },
+    KEPT,
+    0,
+  ],
+  [
+    'with an id that is none of ours: both are there',
+    { shown: sentBy(EXPORT_ID, '7'), id: 'foreign' },
     KEPT,
     0,
   ],

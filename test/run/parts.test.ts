@@ -153,7 +153,14 @@ test('files larger than the pieces in which they are copied lose no line, and no
 
 test('an error of a part is told with its number, unless the whole export is concerned', () => {
   const fault = faultText(new WaybillError('disk-full', 'no room', { remedy: 'Make room.' }))
-  const part = { number: 1, fault, tallies: expect.anything(), receiptsLength: 0, rows: expect.anything() }
+  const part = {
+    number: 1,
+    fault,
+    tallies: expect.anything(),
+    receiptsLength: 0,
+    takes: 1,
+    rows: expect.anything(),
+  }
   expect(faultOf({ ...part, state: 'stopped' }, 4)).toMatchObject({
     code: 'disk-full',
     message: 'part 2 of 4: no room',

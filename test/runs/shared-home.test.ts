@@ -1,6 +1,6 @@
 /** The home that machines share, by the mark of their ledger. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { assertOwnHome, assertSharedHome } from '../../src/runs/shared-home.ts'
 import { readSettings } from '../../src/system/settings.ts'
@@ -11,7 +11,8 @@ const FRESH = 'f'.repeat(16)
 
 /** @param inHome content of the home's file @param inLedger mark of the ledger @param first mark that another machine claims at the same time */
 async function machine(inHome?: string, inLedger?: string, first?: string) {
-  const home = await temporaryFolder()
+  const home = join(await temporaryFolder(), 'home')
+  mkdirSync(home)
   const file = join(home, 'shared-home')
   if (inHome !== undefined) writeFileSync(file, inHome)
   let known = inLedger
@@ -68,4 +69,27 @@ test('without a ledger on a server every home is its own; without a mark, too', 
   const later = await machine(MARK)
   expect(await assertOwnHome(later.application, later.ledger)).toBe(false)
   expect(() => readFileSync(file)).toThrow('ENOENT')
+})
+
+test.each<[string, (home: string) => string]>([
+  ['with a slash behind it', (home) => `${home}/`],
+  ['by a way round', (home) => `${home}/../${basename(home)}`],
+  [
+    'by a link',
+    (home) => {
+      symlinkSync(home, `${home}-link`)
+      return `${home}-link`
+    },
+  ],
+  [
+    'at another mount point',
+    (home) => {
+      renameSync(home, `${home}-mounted`)
+      return `${home}-mounted`
+    },
+  ],
+])('the shared home is the same %s', async (_, named) => {
+  const { application, ledger } = await machine(MARK, MARK)
+  const home = named(application.settings.home)
+  expect((await assertSharedHome({ ...application, settings: { home } }, ledger))()).toBe(true)
 })

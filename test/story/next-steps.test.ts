@@ -101,6 +101,15 @@ describe('what to type next', () => {
     ])
   })
 
+  it('of a run whose worker has died is to wait for another one', () => {
+    const stopped = { kind: 'stopped', lastSign: '2026-03-02T00:00:00Z' } as const
+    const of = (activity: NonNullable<RunSummary['activity']>) =>
+      nextSteps(summary({ state: 'running', activity }))
+    expect(words(of({ ...stopped, byWorkers: true }))).toContain('Another worker goes on with it within 30 s')
+    expect(words(of(stopped))).not.toContain('worker')
+    expect(commands(of(stopped))).toEqual(['waybill run clinic'])
+  })
+
   it('of a backfill that was interrupted is to type it again', () => {
     const backfill = { from: '2026-01-01', to: '2026-01-31', in: join(process.cwd(), 'old files') }
     expect(commands(nextSteps(summary({ state: 'interrupted', reason: 'interrupted', backfill })))).toEqual([

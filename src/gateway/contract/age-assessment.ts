@@ -36,7 +36,6 @@ export const Recommendations = z.array(Recommendation)
 
 /** Answer to a question of a completed test; all four fields are documented as strings. */
 const CompletedAnswer = z.looseObject(textsAsRead('id', 'description', 'label', 'value'))
-export type CompletedAnswer = z.infer<typeof CompletedAnswer>
 
 /** Question of a completed test. `id` is needed to distinguish questions. */
 const CompletedQuestion = z.looseObject({

@@ -163,28 +163,41 @@ function find(store: Store, jobId: number, keys: SortedKeys, mayKeep: boolean): 
     `select id as n from delivered_segment where job_id = ? and state = 'ready' order by level, id desc`,
     jobId,
   )
-  for (const segment of segments) {
-    const pieces = piecesOf(store, jobId, segment, mayKeep)
-    let at = 0
-    let block: DataView | undefined
-    for (let rank = 0; rank < keys.count; rank++) {
-      if (places[rank] !== -1) continue
-      for (let next = pieces[at + 1]; next !== undefined && isFrom(next.first, keys, rank); )
-        next = pieces[++at + 1]
-      const piece = pieces[at]
-      if (piece === undefined || !mayHold(piece.filter, keys, rank)) continue
-      if (block === undefined || isBehind(block, keys, rank)) {
-        const found = blockWith(statements, segment, keyBytes(keys, rank))
-        block = found && viewOf(found)
-      }
-      const place = block && placeIn(block, keys, rank)
-      if (place !== undefined) places[rank] = place
-    }
-  }
+  for (const segment of segments)
+    findIn(piecesOf(store, jobId, segment, mayKeep), keys, places, blocksRead(statements, segment, keys))
   if (!mayKeep) return places
   const listed = new Set(segments)
   for (const [segment, of] of filters) if (of.jobId === jobId && !listed.has(segment)) filters.delete(segment)
   return places
+}
+
+/** Finds places in a segment, for keys without a place so far. @param placeAt reads the place of a key that the segment may hold */
+function findIn(
+  pieces: readonly FilterPiece[],
+  keys: SortedKeys,
+  places: Float64Array,
+  placeAt: (rank: number) => Place | undefined,
+): void {
+  let at = 0
+  for (let rank = 0; rank < keys.count; rank++) {
+    if (places[rank] !== -1) continue
+    for (let next = pieces[at + 1]; next !== undefined && isFrom(next.first, keys, rank); )
+      next = pieces[++at + 1]
+    const piece = pieces[at]
+    if (piece !== undefined && mayHold(piece.filter, keys, rank)) places[rank] = placeAt(rank) ?? -1
+  }
+}
+
+/** Reader of places in a segment: each block is read once, for keys in their order. */
+function blocksRead(statements: SyncStatements, segment: number, keys: SortedKeys) {
+  let block: DataView | undefined
+  return (rank: number): Place | undefined => {
+    if (block === undefined || isBehind(block, keys, rank)) {
+      const found = blockWith(statements, segment, keyBytes(keys, rank))
+      block = found && viewOf(found)
+    }
+    return block && placeIn(block, keys, rank)
+  }
 }
 
 /** The only block that may hold the key. */

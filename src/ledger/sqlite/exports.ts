@@ -168,13 +168,24 @@ const partsOf = ({ db }: Exclusive): Ledger['parts'] => ({
   async ofExport(exportRow) {
     const rows = db.selectFrom('part').selectAll().where('export_row', '=', exportRow).orderBy('number')
     return (await rows.execute()).map(
-      ({ number, state, fault, tallies, receipts_length, rows_read, rows_rejected, rows_skipped }) => ({
+      ({
+        number,
+        state,
+        fault,
+        tallies,
+        receipts_length,
+        rows_read,
+        rows_rejected,
+        rows_skipped,
+        takes,
+      }) => ({
         number,
         state,
         fault,
         tallies: readTallies(tallies),
         receiptsLength: receipts_length,
         rows: { read: rows_read, rejected: rows_rejected, skipped: rows_skipped },
+        takes,
       }),
     )
   },

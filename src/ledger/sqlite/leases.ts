@@ -4,7 +4,7 @@
  */
 import { type Kysely, sql } from 'kysely'
 import { WaybillError } from '../../model/errors.ts'
-import { type Acting, stoppedBy } from '../audit.ts'
+import type { Acting } from '../audit.ts'
 import type { Claimed, ClaimRequest, Lease, Leases, Ledger, PartOf, RightOfWay } from '../ledger.ts'
 import { type LeaseRecord, type LedgerTables, processName } from '../tables.ts'
 import { jobName, noteAudit } from './audit.ts'
@@ -45,7 +45,14 @@ const leases = ({ db, dialect, write }: Exclusive): Leases => ({
         .values({ job_id: jobId, part: place, ...lease })
         .onConflict((conflict) => conflict.columns(['job_id', 'part']).doUpdateSet(lease))
         .execute()
-      if (part !== undefined) return { ok: true, lease: { jobId, runId, token, part } }
+      if (part !== undefined) {
+        const { exportRow, number } = part
+        await statements.run(
+          'update part set takes = takes + 1 where export_row = ? and number = ?',
+          ...[exportRow, number],
+        )
+        return { ok: true, lease: { jobId, runId, token, part } }
+      }
       await writer
         .deleteFrom('waiting')
         .where('job_id', '=', jobId)
@@ -115,7 +122,7 @@ async function endAbandoned(
   await endLeases(statements, jobId, 0)
   await writer
     .updateTable('run')
-    .set({ state: 'interrupted', reason: 'asked-to-stop', detail: stoppedBy(by), ended_at: at })
+    .set({ state: 'interrupted', reason: 'asked-to-stop', detail: `${by} has stopped it`, ended_at: at })
     .set({ worked_at: null })
     .where('id', '=', runId)
     .execute()

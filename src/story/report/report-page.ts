@@ -8,8 +8,7 @@ import { lstat, readFile } from 'node:fs/promises'
 import { relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { scaleLinear } from 'd3-scale'
-import type { Reason } from '../../ledger/ledger.ts'
-import { wordsOf } from '../../ledger/ledger.ts'
+import { type Reason, wordsOf } from '../../ledger/ledger.ts'
 import { allRecords, kindsShown, type RecordCounts } from '../../model/balance.ts'
 import { KIND_NAMES } from '../../model/record.ts'
 import { shipped } from '../../system/shipped.ts'
@@ -29,6 +28,7 @@ import {
   knownWords,
   leftBehindWords,
   owedNote,
+  partsCells,
   prunedNote,
   unjudgedNote,
 } from '../words.ts'
@@ -470,8 +470,17 @@ ${foldedTable(
   },
   SHOWN,
   'more exports',
-)}
+)}${exports.map(partsOf).join('')}
 </section>`
+}
+
+/** Table of the parts of an export that workers read together. */
+function partsOf({ name, parts = [] }: DetailedExport): string {
+  if (parts.length === 0) return ''
+  const { head, lines } = partsCells(parts)
+  const [part, state, rows, taken, worker] = head
+  const columns = [...words(part, state), ...counts(rows, taken), ...words(worker)]
+  return table({ label: `Parts of ${name}`, columns, lines: lines.map((cells) => cells.map(html)) })
 }
 
 function lineOf({ name, counts, state, error, reading }: DetailedExport): string[] {

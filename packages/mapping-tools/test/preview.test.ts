@@ -62,6 +62,13 @@ describe('a row beside its records', () => {
     ])
   })
 
+  test.each([60, 61])('shows sixty lines of a document of %i, and counts the others', (count) => {
+    const source = Array.from({ length: count }, (_, at) => ['', `line ${at + 1}`] as const)
+    const lines = previewText({ ...WHOLE, source }).map((line) => line.split('│')[0]?.trim())
+    expect(lines.filter((line) => line?.startsWith('line '))).toHaveLength(60)
+    expect(lines.includes('… 1 more')).toBe(count === 61)
+  })
+
   test('a cell cannot steer the terminal', () => {
     const text = previewText(preview('P-1', '118', '', '', '', '', '\u001b[2J\n\u009b')).join()
     expect(text).not.toMatch(/\p{Cc}/u)

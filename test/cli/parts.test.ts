@@ -4,7 +4,7 @@ import pg from 'pg'
 import { expect, test } from 'vitest'
 import { emptySchema } from '../postgres/server.ts'
 import { ANN, BEN, HEADER, JOB, openClinic } from './clinic.ts'
-import { ended, summaryOf } from './command-line.ts'
+import { summaryOf } from './command-line.ts'
 import { readReceipts, readRejects } from './run-outputs.ts'
 import { runOnWorkers, startWorker } from './worker-scene.ts'
 
@@ -93,10 +93,7 @@ test('a run in parts is stopped as a whole, given up with one file of receipts, 
   expect(files.filter((name) => name.includes('part'))).toEqual([])
   const receipts = await readReceipts(join(workplace.home, 'receipts', `${run}.ndjson.gz`))
   expect(receipts).toHaveLength((await store.allRecords()).length)
-  await expectWhole(
-    { ...scene, asked: ended(workplace.start('run', 'screening', '--json')) },
-    receipts.length,
-  )
+  await expectWhole({ ...scene, asked: workplace.waybill('run', 'screening', '--json') }, receipts.length)
 })
 
 const BAD = (id: string) => `${id},2026-03-02,fast,5.3,72.5,kg,no pulse\n`

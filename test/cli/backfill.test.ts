@@ -151,7 +151,7 @@ test('a backfill of 14 exports, killed twice, has each delivered once, oldest fi
   expect((await scene.clinic.workplace.waybill('show')).out).toContain(
     `waybill backfill clinic ${RANGE.join(' ')}`,
   )
-  const last = await ended(scene.start('--json'))
+  const last = await scene.backfill()
   const summary = summaryOf(last)
   expect(last.code).toBe(0)
   expect(summary).toMatchObject({ state: 'finished', balanced: true, rows: { read: 28 } })

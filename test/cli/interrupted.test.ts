@@ -30,7 +30,7 @@ interface Scene {
   readonly store: ReferenceStore
   readonly proxy: FaultProxy
   readonly workplace: Workplace
-  /** Runs the job, and strikes where a strike is given. */
+  /** Runs the job: with a strike in a process of its own, which can be killed. */
   run(strike?: Strike): Promise<Awaited<ReturnType<typeof ended>>>
 }
 
@@ -59,12 +59,13 @@ async function setScene(): Promise<Scene> {
     proxy,
     workplace,
     run(strike) {
+      if (strike === undefined) return workplace.waybill('run', 'screening', '--json')
       pending = strike
       counted = 0
       const child = workplace.start('run', 'screening', '--json')
       running = child
       child.stderr?.on('data', (text: Buffer) => {
-        if (strike?.twice && text.includes('Interrupt again')) child.kill(strike.signal)
+        if (strike.twice && text.includes('Interrupt again')) child.kill(strike.signal)
       })
       return ended(running)
     },

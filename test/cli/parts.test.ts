@@ -111,10 +111,7 @@ test('a run in parts is stopped as a whole, given up with one file of receipts, 
   expect(files.filter((name) => name.includes('part'))).toEqual([])
   const receipts = await readReceipts(join(workplace.home, 'receipts', `${run}.ndjson.gz`))
   expect(receipts).toHaveLength((await store.allRecords()).length)
-  await expectWhole(
-    { ...scene, asked: ended(workplace.start('run', 'screening', '--json')) },
-    receipts.length,
-  )
+  await expectWhole({ ...scene, asked: workplace.waybill('run', 'screening', '--json') }, receipts.length)
 })
 
 test('a part whose worker died before or behind its settlement, or whose ticket comes late, is settled once', async () => {

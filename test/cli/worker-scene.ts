@@ -41,6 +41,6 @@ export async function runOnWorkers(job: string) {
     while (!isSo()) await changed.promise
   }
   const first = startWorker(workplace)
-  const asked = ended(workplace.start('run', 'screening', '--json'))
+  const asked = workplace.waybill('run', 'screening', '--json')
   return { WAYBILL_LEDGER, store, workplace, first, asked, until, requests: () => requests }
 }

@@ -17,6 +17,7 @@ export const LOG_FIELDS = [
   'job',
   'gateway',
   'export',
+  'part',
   'row',
   'line',
   'batch',

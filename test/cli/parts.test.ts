@@ -82,7 +82,7 @@ test.each(['first', 'second'] as const)(
     expect((await parts()).filter(({ worker }) => worker?.endsWith(`:${pid}`))).toHaveLength(1)
     scene[which].worker.kill('SIGKILL')
     const log = (await scene[which].over).err
-    expect(log).toMatch(/export started run=\S+ job=screening part="\d of 4" export=/)
+    expect(log).toMatch(/export started run=\S+ job=screening export=\S+ part="\d of 4" /)
     const shown = (await scene.workplace.waybill('show', 'latest')).out
     expect(shown).toMatch(/^\s*part +state +rows settled +taken +worker/m)
     expect(shown).toMatch(new RegExp(`of 4 +open +\\d+ +1 time +\\S+:${pid} since `))

@@ -35,6 +35,42 @@ describe('a chunk', () => {
     })
   })
 
+  it('sends records of people of an unsettled chunk once that one is settled, and keeps nobody else waiting', async () => {
+    const loading = await startLoading()
+    const before = [entryOf(biometric, { key: 'same', person: 'person-1', value: '61' })]
+    const first = await loading.load(before)
+    // Equal to the record of the chunk before: only its settlement tells.
+    const entries = [
+      entryOf(biometric, { row: 2, key: 'same', person: 'person-1', value: '61' }),
+      entryOf(biometric, { row: 3, key: 'other', person: 'person-2' }),
+    ]
+    const stored: number[] = []
+    const behind = {
+      people: new Set(['person-1']),
+      async settled() {
+        stored.push((await loading.stored('biometric')).length)
+        await loading.settle(first)
+      },
+    }
+    const { outcomes } = await loading.load(entries, false, 2, 1, [], behind)
+    expect(stored).toEqual([2])
+    expect(outcomes.map(({ entry, outcome }) => [entry, outcome])).toEqual([
+      [entries[0], 'unchanged'],
+      [entries[1], 'accepted'],
+    ])
+    expect(await loading.stored('biometric')).toHaveLength(2)
+  })
+
+  it('sends nothing of them where the chunk before has failed', async () => {
+    const loading = await startLoading()
+    const behind = {
+      people: new Set(['person-1']),
+      settled: async () => Promise.reject(new Error('broken')),
+    }
+    await expect(loading.load(people(2), false, 2, 1, [], behind)).rejects.toThrow('broken')
+    expect(await loading.stored('biometric')).toMatchObject([{ account: { reference: 'person-2' } }])
+  })
+
   it('sends the older of a series first, and each in a request of its own', async () => {
     const loading = await startLoading()
     const entries = [3, 1, 2].map((day, at) =>

@@ -18,7 +18,7 @@ import { createClaims } from '../../src/load/claims.ts'
 import type { Reconciler } from '../../src/load/delivery.ts'
 import { createDispatcher, type Dispatcher } from '../../src/load/dispatcher.ts'
 import { heldBy } from '../../src/load/gateway-words.ts'
-import { type LoadContext, type LoadedChunk, loadChunk } from '../../src/load/load-chunk.ts'
+import { type ChunkToLoad, type LoadContext, type LoadedChunk, loadChunk } from '../../src/load/load-chunk.ts'
 import { createSending, type Sending } from '../../src/load/sending.ts'
 import { createStaleAccounts } from '../../src/load/stale-accounts.ts'
 import type { Entry } from '../../src/model/entry.ts'
@@ -254,6 +254,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       chunk = 1,
       arrival = 1,
       shared: readonly AccountKey[] = [],
+      behind?: ChunkToLoad['behind'],
     ): Promise<LoadedChunk> {
       placed(entries)
       const loaded = await loadChunk(resumed ? connect(startSending()) : context, {
@@ -268,6 +269,7 @@ export async function startLoading(options: LoadingOptions = {}) {
         },
         listed: [],
         shared,
+        behind,
       })
       addTallies(tallies, { accounts: loaded.accounts })
       return loaded

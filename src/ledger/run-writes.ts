@@ -15,8 +15,8 @@ export interface RunEnd {
   readonly detail?: string | null
   /** Decision of the person who ended the run. */
   readonly resolution?: Resolution | undefined
-  /** Given-up runs only: rows delivered and records possibly sent in open chunks. */
-  readonly left?: { readonly delivered: readonly DeliveredRow[]; readonly sent: readonly SentRecord[] }
+  /** Given-up runs only: rows delivered by open chunks, doubts that ended with these, and records possibly sent. */
+  readonly left?: { readonly ruling: Ruling; readonly sent: readonly SentRecord[] }
   /** See `Receipted`. */
   readonly receiptsLength?: number | undefined
 }

@@ -61,7 +61,7 @@ export async function acceptInDoubt(
     for await (const chosen of inDoubt(deps, run, transactions)) {
       signal.throwIfAborted()
       const events = new Map(chosen.map(({ content }) => [content ?? '', 'accept' as const]))
-      const { ruling, sentAs } = await releaseDoubts(ledger, run.job_id, events, null)
+      const { ruling, sentAs } = await releaseDoubts(ledger, run.job_id, events)
       const accepted = receiptsOfSent(sentAs, 'decision')
       await runLedger.rule({ ...ruling, ...(await receipt(accepted)), resolution }, now())
       count += chosen.length
@@ -85,7 +85,7 @@ async function acceptUnanswered(
         const open = await stillHeld(ledger, run.job_id, batch)
         if (open.length === 0) continue
         const events = new Map(open.map(({ content }) => [content, 'accept' as const]))
-        const { ruling, sentAs } = await releaseDoubts(ledger, run.job_id, events, null)
+        const { ruling, sentAs } = await releaseDoubts(ledger, run.job_id, events)
         const receipted = await receipt(receiptsOfSent(sentAs, 'decision'))
         await runLedger.rule({ ...ruling, ...receipted, resolution }, now())
         const key = { exportRow: record.id, chunk: chunk.number, at: now() }

@@ -3,7 +3,8 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { KeptSlot } from '../../src/ledger/ledger.ts'
 import { EMPTY, type Place, type Slot, WITHDRAWN } from '../../src/load/decide.ts'
-import { keptSlot, slotOf, withFormerNames } from '../../src/load/kept-slots.ts'
+import { keptSlot, learnKept, slotOf } from '../../src/load/kept-slots.ts'
+import type { SlotEvent } from '../../src/load/learn.ts'
 
 const PLACE = { anchor: 7, day: 0 }
 const content = fc.constantFrom('0123456789abcdef', 'fedcba9876543210', '00000000ffffffff')
@@ -51,30 +52,62 @@ it('a slot is remembered as it was; in another copy of the ledger, as nobody has
   expect(keptSlot('rule', EMPTY, 3)).toBeUndefined()
 })
 
-it.each<[string, Partial<Slot> | undefined, Partial<Slot>, Partial<Slot>, boolean]>([
-  ['a rule that the row did not have', undefined, { stored: B }, { stored: A }, true],
-  ['a rule that came back', { stored: B, isLapsed: true }, { stored: B }, { stored: A }, true],
-  ['a rule that was in force before', { stored: A }, { stored: B }, { stored: A }, false],
-  ['a rule that may have been sent alone', undefined, { latest: WORD }, { stored: A }, false],
+const INCOMING = { ...WORD, isRenewed: true, place: { ...PLACE, arrival: 2, rank: 1, issued: 0, row: 1 } }
+
+it.each<[string, Partial<Slot> | undefined, readonly SlotEvent[], Partial<Slot>, boolean]>([
   [
-    'a rule that the row did not have, beside one that only was heard',
+    'sent, a rule that the row did not have',
     undefined,
-    { stored: B },
-    { latest: WORD },
-    false,
+    [{ what: 'accepted before', content: B }],
+    { stored: A },
+    true,
   ],
+  [
+    'sent, a rule that came back',
+    { stored: A, isLapsed: true },
+    [{ what: 'accepted before', content: A }],
+    { stored: B },
+    true,
+  ],
+  [
+    'found, a rule that the row did not have',
+    undefined,
+    [{ what: 'shown', content: B }],
+    { stored: A },
+    true,
+  ],
+  ['sent without an answer', undefined, [{ what: 'sending', content: B }], { stored: A }, true],
+  ['a rule that was in force before', { stored: A }, [{ what: 'shown', content: B }], { stored: A }, false],
+  ['heard alone', undefined, [{ what: 'exported', incoming: INCOMING }], { stored: A }, false],
+  ['sent, beside a rule that was heard alone', undefined, [{ what: 'shown', content: B }], {}, false],
 ])(
-  'a run that was given up has sent %s: the other rule may be its former name, or not',
-  (_name, before, now, other, isFormer) => {
+  'of a row one rule was %s: another rule that the row may lack may be its former name',
+  (_name, before, events, other, isFormer) => {
     const keep = (rule: string, slot: Partial<Slot>): KeptSlot => {
       const kept = keptSlot(rule, { ...EMPTY, seen: 'whole', latest: WORD, ...slot }, 3)
       if (kept === undefined) throw new Error('there is something to remember')
       return kept
     }
     const others = keep('other', other)
-    const sent = keep('sent', now)
-    const known = [...(before === undefined ? [] : [keep('sent', before)]), others]
+    const kept = [...(before === undefined ? [] : [keep('one', before)]), others]
+    const own = events.map((event) => ['one', event] as const)
+    const { records } = learnKept({ kept, held: [] }, own, placed)
     const word = isFormer ? { ...others.word, seen: 'nothing', isLapsed: true } : others.word
-    expect(withFormerNames(known, [sent, others], new Set(['sent']))).toEqual([sent, { ...others, word }])
+    expect(records.find(({ rule }) => rule === 'other')).toEqual({ ...others, word })
   },
 )
+
+it('a record accepted by a run that is given up ends the doubts of its slot', () => {
+  const doubt = (content: string, rule = 'one') => ({ content, rule, isOpen: true, sentUntil: null })
+  const held = [doubt(A), doubt(B), doubt(A, 'other')]
+  const events: SlotEvent[] = [
+    { what: 'exported', incoming: { ...INCOMING, content: B } },
+    { what: 'accepted before', content: B },
+  ]
+  const { ended } = learnKept(
+    { kept: [], held },
+    events.map((event) => ['one', event] as const),
+    placed,
+  )
+  expect([...ended]).toEqual([[A, 'supersede']])
+})

@@ -70,10 +70,7 @@ const LOST_WORD: KeptWord = {
 const LOST: Pick<Word, 'place' | 'isLate'> = { place: placeOf(new Map(), LOST_WORD), isLate: true }
 
 /**
- * Learns events outside of chunks: of a run that is given up, of a look at the profile, of a person's decision. The row may lack rules without an
- * event.
- * @param known slots of a row, and doubts
- * @param events by rule, in order
+ * Learns events outside of chunks, as of a look at the profile. A row may lack rules without an event.
  * @returns the slots of the row, and ended doubts
  */
 export function learnKept(

@@ -125,10 +125,8 @@ export interface Remembered {
 }
 
 /**
- * Learns events of other rules: a rule absent from the row may be the former name of a rule that is, or may be, in force now and was not before.
- * @param slots of a row, by rule
- * @param present rules of the row
- * @param listed rules of lists: each export shows a different part of a list, and a missing result has no meaning
+ * Learns that a rule absent from a row may be the former name of a rule that has come into force, or may have.
+ * @param listed rules of lists: each export shows a different part of a list
  */
 export function lapseAbsent(
   slots: ReadonlyMap<string, Remembered>,
@@ -142,7 +140,7 @@ export function lapseAbsent(
   for (const [rule, slot] of slots) if (!present.has(rule)) slot.now = learn(slot.now, { what: 'lapsed' })
 }
 
-/** @returns doubts that ended otherwise than by their content: not one that is stored, or still in doubt */
+/** @returns doubts that ended, and whose content is not stored */
 export function endedDoubts(slots: Iterable<Remembered>): Map<Content, 'supersede' | 'miss'> {
   const ended = new Map<Content, 'supersede' | 'miss'>()
   for (const { before, now } of slots)
@@ -184,9 +182,8 @@ const hide = ({ content }: Doubt): Doubt => ({ content, state: 'hidden' })
 /**
  * Takes over the slot of a renamed rule: a rule missing from the row, with equal content stored or in doubt. A rule that has its former name back takes
  * over doubts alone where the other has none stored; a rule in force, nothing.
- * @param slot of the rule under its present name
  * @param others slots of the row whose rules the row lacks
- * @returns the new slot, and the slot taken over; undefined without a match
+ * @returns the new slot, and the old
  */
 export function takeOver<One extends Slot>(
   slot: Slot,

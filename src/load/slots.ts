@@ -182,7 +182,8 @@ export class ChunkSlots {
       this.of(entry).isLapsed &&
       [...this.rowOf(entry.rowKey)].some(
         ([rule, { now }]) =>
-          rules?.has(rule) !== true && contentsOf(now).some((one) => one.startsWith(start)),
+          rules?.has(rule) !== true &&
+          [now.stored, ...now.doubts.map(({ content }) => content)].some((one) => one?.startsWith(start)),
       )
     )
   }
@@ -368,11 +369,6 @@ export class ChunkSlots {
 }
 
 const isAsNew = (one: Entry, other: Entry): boolean => one.rank === other.rank && one.issued === other.issued
-
-const contentsOf = ({ stored = WITHDRAWN, doubts }: Slot): Content[] => [
-  stored,
-  ...doubts.map(({ content }) => content),
-]
 
 const contentOf = (entry: Entry): Content => (entry instanceof WithdrawnEntry ? WITHDRAWN : entry.content)
 

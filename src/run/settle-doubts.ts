@@ -47,10 +47,10 @@ export async function releaseDoubts(
     records: learnKept(
       // Other doubts of the slot stay.
       { kept: before.get(rowKey) ?? [], held: [] },
-      records.map(({ rule, content }): [string, SlotEvent] => {
-        const what = events.get(content) === 'find' ? 'shown' : 'accepted before'
-        return [rule, { what, content }]
-      }),
+      records.map(({ rule, content }): [string, SlotEvent] => [
+        rule,
+        { what: events.get(content) === 'find' ? 'shown' : 'accepted before', content },
+      ]),
       // No event here compares places.
       (word) => placeOf(new Map(), word),
     ).records,

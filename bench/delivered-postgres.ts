@@ -2,16 +2,16 @@
  * Delivered rows in PostgreSQL as the table grows: `node bench/delivered-postgres.ts [--rows 1000000] [--seconds 200]`. Rows of 13 records are settled
  * through the ledger, chunk by chunk, each looked up twice before. The server waits for the disk (fsync). Linux.
  */
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
-import { noTallies } from '../src/ledger/ledger.ts'
 import { openPostgresLedger } from '../src/ledger/postgres/open-ledger.ts'
 import { CHUNK_SIZE } from '../src/run/chunks.ts'
 import { startServer } from '../test/postgres/start-server.ts'
 import { RULES, rowOf } from './delivered-row.ts'
+import { beginRun, ticksOfServer } from './settled-ledger.ts'
 
 const { values } = parseArgs({
   options: { rows: { type: 'string', default: '1000000' }, seconds: { type: 'string', default: '200' } },
@@ -26,38 +26,17 @@ const url = `postgres://postgres@127.0.0.1:${server.port}/postgres`
 const client = new pg.Client(url)
 await client.connect()
 const ledger = await openPostgresLedger({ url })
-const jobId = await ledger.jobs.id('bench', 'https://gateway.example')
-const answer = await ledger.leases.acquire(
-  { jobId, runId: 'run', owner: 'bench', now: Date.now(), ttlMs: 1e9 },
-  () => true,
-)
-if (!answer.ok) throw new Error('a new ledger has its lease taken')
-const run = await ledger.runs.start(answer.lease, {
-  id: 'run',
-  jobId,
-  startedAt: 0,
-  rejectsPath: 'rejects',
-  receiptsPath: 'receipts',
-})
-const { id: exportRow } = await run.addExport({
-  ordinal: 1,
-  exportId: '0123456789abcdef',
-  name: 'bench.csv',
-  path: '/bench.csv',
-  sha256: '0'.repeat(64),
-  bytes: 1,
-  mapping: { name: 'bench', digest: 'bench', content: '{}' },
-})
+const { jobId, open, settle } = await beginRun(ledger)
 console.log('|      rows | µs a row | of the server | B kept a row | B of log a row |')
 console.log('|---|---|---|---|---|')
 const endsAt = performance.now() + Number(values.seconds) * 1_000
 let [own, done, reported] = [0, 0, 0]
-let [ofServer, log] = [await ticksOfServer(), await logBytes()]
+let [ofServer, log] = [await ticksOfServer(server.pid), await logBytes()]
 for (let chunk = 1; done < TOTAL && performance.now() < endsAt; chunk++) {
-  own += await settle(chunk, done)
+  own += await settled(chunk, done)
   done += ROWS_A_CHUNK
   if (done < TOTAL && done - reported < TOTAL / REPORTS) continue
-  const [ticks, bytes] = [await ticksOfServer(), await logBytes()]
+  const [ticks, bytes] = [await ticksOfServer(server.pid), await logBytes()]
   const rows = done - reported
   const cells = [
     own / rows,
@@ -76,33 +55,15 @@ process.kill(server.pid, 'SIGQUIT')
 await rm(folder, { recursive: true, force: true, maxRetries: 10 })
 
 /** @returns µs of this process for all but the making of the rows */
-async function settle(chunk: number, first: number): Promise<number> {
+async function settled(chunk: number, first: number): Promise<number> {
   const rows = Array.from({ length: ROWS_A_CHUNK }, (_, at) => rowOf(first + at))
   const rowKeys = rows.map(({ rowKey }) => rowKey)
   const before = process.cpuUsage()
-  await run.openChunk(exportRow, {
-    number: chunk,
-    firstRow: first + 1,
-    firstLine: 1,
-    byteOffset: 1,
-    rows: ROWS_A_CHUNK,
-  })
+  await open(chunk, first, ROWS_A_CHUNK)
   for (const _ of ['at the look', 'at the settlement'])
     if ((await ledger.slots.delivered(jobId, rowKeys)).size > 0)
       throw new Error('the ledger knows what is new')
-  await run.settleChunk({
-    exportRow,
-    chunk,
-    counts: '{}',
-    receiptsLength: chunk,
-    rejectsLength: 0,
-    delivered: rows,
-    held: [],
-    arrival: 1,
-    exceptions: [],
-    tallies: noTallies(),
-    at: chunk,
-  })
+  await settle(chunk, rows)
   const { user, system } = process.cpuUsage(before)
   return user + system
 }
@@ -118,17 +79,4 @@ function logBytes(): Promise<number> {
 
 function keptBytes(): Promise<number> {
   return numberOf(`select pg_total_relation_size('delivered') as found`)
-}
-
-/** Ticks of 10 ms of the server with all its processes: fields 14 to 17 of proc_pid_stat(5). */
-async function ticksOfServer(): Promise<number> {
-  let ticks = 0
-  for (const name of await readdir('/proc')) {
-    const stat = /^\d+$/.test(name) ? await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '') : ''
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    if (Number(name) !== server.pid && Number(fields[1]) !== server.pid) continue
-    const counted = Number(name) === server.pid ? fields.slice(11, 15) : fields.slice(11, 13)
-    ticks += counted.reduce((sum, one) => sum + Number(one), 0)
-  }
-  return ticks
 }

@@ -13,7 +13,7 @@ export function rowOf(row: number): DeliveredRow {
     ...{ seen: 'whole' as const, copy: 0 },
   }
   const records = RULES.map((rule, at) => ({
-    ...{ rule, ...wordsOf(contents.slice(at * 16, (at + 1) * 16)), word },
+    ...{ ruleHash: rule, ...wordsOf(contents.slice(at * 16, (at + 1) * 16)), word },
   }))
   return { rowKey: keyOf(row), records }
 }

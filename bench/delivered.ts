@@ -7,11 +7,11 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { noTallies } from '../src/ledger/ledger.ts'
 import { openLedger } from '../src/ledger/sqlite/open-ledger.ts'
 import { CHUNK_SIZE } from '../src/run/chunks.ts'
 import { keyOf, RULES, rowOf } from './delivered-row.ts'
 import { drawGrowth } from './growth-picture.ts'
+import { beginRun } from './settled-ledger.ts'
 
 const { values } = parseArgs({
   options: {
@@ -48,28 +48,7 @@ const processorUs = (): number => {
 const folder = mkdtempSync(join(tmpdir(), 'waybill-delivered-'))
 const file = join(folder, 'ledger.sqlite')
 const ledger = await openLedger(file, 'here')
-const jobId = await ledger.jobs.id('bench', 'https://gateway.example')
-const answer = await ledger.leases.acquire(
-  { jobId, runId: 'run', owner: 'bench', now: 0, ttlMs: 1e12 },
-  () => true,
-)
-if (!answer.ok) throw new Error('a new ledger has its lease taken')
-const run = await ledger.runs.start(answer.lease, {
-  id: 'run',
-  jobId,
-  startedAt: 0,
-  rejectsPath: 'rejects',
-  receiptsPath: 'receipts',
-})
-const { id: exportRow } = await run.addExport({
-  ordinal: 1,
-  exportId: '0123456789abcdef',
-  name: 'bench.csv',
-  path: '/bench.csv',
-  sha256: '0'.repeat(64),
-  bytes: 1,
-  mapping: { name: 'bench', digest: 'bench', content: '{}' },
-})
+const { jobId, open, settle } = await beginRun(ledger)
 
 const points: Point[] = []
 console.log(
@@ -91,30 +70,12 @@ while (done < TOTAL) {
   const rows = Array.from({ length: count }, (_, at) => rowOf(done + at))
   const rowKeys = rows.map(({ rowKey }) => rowKey)
   const begun = processorUs()
-  await run.openChunk(exportRow, {
-    number: chunk,
-    firstRow: done + 1,
-    firstLine: 1,
-    byteOffset: 1,
-    rows: count,
-  })
+  await open(chunk, done, count)
   if ((await ledger.slots.delivered(jobId, rowKeys)).size > 0) throw new Error('the ledger knows what is new')
   await ledger.slots.delivered(jobId, rowKeys)
   const before = performance.now()
   const busyBefore = processorUs()
-  await run.settleChunk({
-    exportRow,
-    chunk,
-    counts: '{}',
-    receiptsLength: chunk,
-    rejectsLength: 0,
-    delivered: rows,
-    held: [],
-    arrival: 1,
-    exceptions: [],
-    tallies: noTallies(),
-    at: chunk,
-  })
+  await settle(chunk, rows)
   const now = processorUs()
   longest = Math.max(longest, performance.now() - before)
   longestBusy = Math.max(longestBusy, (now - busyBefore) / 1000)

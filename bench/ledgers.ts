@@ -3,7 +3,7 @@
  * (each a new person, most with a doctor) go to a gateway in a process of its own, by one process with a ledger in a file and one with a ledger in
  * PostgreSQL, in turns. The server waits for the disk (fsync). Linux.
  */
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -12,6 +12,7 @@ import { generateSamples } from '../samples/generate.ts'
 import { startAttached } from '../src/runs/connect-gateway.ts'
 import { startServer } from '../test/postgres/start-server.ts'
 import { type Measured, measure, median } from './load/measured.ts'
+import { ticksOfServer } from './settled-ledger.ts'
 
 const { values } = parseArgs({
   options: {
@@ -72,7 +73,7 @@ async function runOnce(side: 'file' | 'postgres', name: string): Promise<Round> 
   await client.connect()
   try {
     await client.query(`create schema ${name}`)
-    const before = await ticksOfServer()
+    const before = await ticksOfServer(server.pid)
     const transactionsBefore = await transactionsOf(client)
     const profile =
       values.prof === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${join(values.prof, name)}`]
@@ -94,7 +95,7 @@ async function runOnce(side: 'file' | 'postgres', name: string): Promise<Round> 
     return {
       ...measured,
       registered: accounts.registered,
-      serverS: ((await ticksOfServer()) - before) / 100,
+      serverS: ((await ticksOfServer(server.pid)) - before) / 100,
       transactions: (await transactionsOf(client)) - transactionsBefore,
     }
   } finally {
@@ -108,19 +109,6 @@ async function transactionsOf(client: pg.Client): Promise<number> {
     'select xact_commit as count from pg_stat_database where datname = current_database()',
   )
   return Number(rows[0]?.count)
-}
-
-/** Processor time of the server with all its processes, over or not: fields 14 to 17 of proc_pid_stat(5). */
-async function ticksOfServer(): Promise<number> {
-  let ticks = 0
-  for (const name of await readdir('/proc')) {
-    const stat = /^\d+$/.test(name) ? await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '') : ''
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    if (Number(name) !== server.pid && Number(fields[1]) !== server.pid) continue
-    const counted = Number(name) === server.pid ? fields.slice(11, 15) : fields.slice(11, 13)
-    ticks += counted.reduce((sum, one) => sum + Number(one), 0)
-  }
-  return ticks
 }
 
 /** @returns the processor time of the process */

@@ -1,7 +1,8 @@
 /**
- * One export in parts: `node bench/parts.ts [--rows 20000] [--workers 1,2,4] [--latency 1000] [--alone]`. A gateway that takes 8 requests a worker,
- * each answered after a second, gets the wide export by one, two and four workers over a ledger in PostgreSQL, each with a part; with `--alone` also by
- * one process with the same ceiling. The gateway must hold each record once. Linux.
+ * One export in parts: `node bench/parts.ts [--rows 20000] [--workers 1,2,4] [--people 25000] [--latency 1000] [--alone]`. A gateway that takes
+ * 8 requests a worker, each answered after a second, gets the wide export by one, two and four workers over a ledger in PostgreSQL, each with a part;
+ * with `--alone` also by one process with the same ceiling. The rows are those of 25,000 people at random, as in the
+ * first part of an export of 100,000 rows. A run of one row goes before: a ledger meets a gateway once. The gateway must hold each record once. Linux.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -19,6 +20,7 @@ const { values } = parseArgs({
   options: {
     rows: { type: 'string', default: '20000' },
     workers: { type: 'string', default: '1,2,4' },
+    people: { type: 'string', default: '25000' },
     latency: { type: 'string', default: '1000' },
     alone: { type: 'boolean', default: false },
   },
@@ -34,7 +36,7 @@ const client = new pg.Client(url)
 await client.connect()
 try {
   const file = join(root, 'wide.csv')
-  const wide = await writeWideExport(file, Number(values.rows), {})
+  const wide = await writeWideExport(file, Number(values.rows), { people: Number(values.people) })
   await using gateway = await LeanGateway.start({ echo: 'full', latencyMs: Number(values.latency) })
   for (const count of values.workers.split(',').map(Number))
     for (const isAlone of values.alone ? [false, true] : [false]) {
@@ -86,6 +88,9 @@ async function load(
   }
   const start = (...parameters: string[]) =>
     spawn(process.execPath, [PROGRAM, ...parameters], { env, stdio: ['ignore', 'ignore', 'inherit'] })
+  const { WAYBILL_RUN_BY: _, ...here } = { WAYBILL_RUN_BY: '', ...env }
+  const first = ['run', 'bench', '--limit', '1', '--json', '--quiet']
+  await once(spawn(process.execPath, [PROGRAM, ...first], { env: here, stdio: 'ignore' }), 'exit')
   const workers = isAlone ? [] : Array.from({ length: count }, () => start('worker'))
   await new Promise((resolve) => setTimeout(resolve, isAlone ? 0 : WORKER_STARTS_MS))
   const begun = performance.now()

@@ -45,13 +45,13 @@ const places = (name: string, of: (file: Measured) => readonly number[], limit: 
 /** A limit is lowered when the sources allow it, and is not raised without a reason in the commit. */
 const LIMITS: Readonly<Record<'src' | 'packages', readonly Limit[]>> = {
   src: [
-    { name: 'kB', limit: 3338, of: kilobytes },
+    { name: 'kB', limit: 3310, of: kilobytes },
     {
       name: 'bytes a line',
-      limit: 42,
+      limit: 41.5,
       of: (files) => sum(files, ({ bytes }) => bytes) / sum(files, ({ lines }) => lines),
     },
-    { name: 'exports', limit: 2388, of: (files) => sum(files, (file) => file.exports) },
+    { name: 'exports', limit: 2321, of: (files) => sum(files, (file) => file.exports) },
     places(`functions over ${LONGEST_FUNCTION} lines`, (file) => file.longFunctions, 0),
     places('second headers in a file', (file) => file.secondHeaders, 0),
     places('literals spread to pack a line', (file) => file.packed, 0),
@@ -62,7 +62,7 @@ const LIMITS: Readonly<Record<'src' | 'packages', readonly Limit[]>> = {
       places: (file) => file.wordless,
     },
   ],
-  packages: [{ name: 'kB', limit: 600, of: kilobytes }],
+  packages: [{ name: 'kB', limit: 593, of: kilobytes }],
 }
 
 const FOLDERS = { src: 'src/**/*.ts', packages: 'packages/*/src/**/*.ts' } as const

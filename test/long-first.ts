@@ -8,6 +8,11 @@ const LONG = [
   'test/faults/drill.test.ts',
   'test/docs/readme-start.test.ts',
   'test/docs/deploy-users.test.ts',
+  'test/docs/tour.test.ts',
+  'test/laws/alike.test.ts',
+  'test/laws/parts.test.ts',
+  'test/ledger/postgres.test.ts',
+  'test/operate/situations.test.ts',
 ]
 
 const isLong = ({ moduleId }: TestSpecification): boolean =>

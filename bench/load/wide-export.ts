@@ -67,6 +67,8 @@ const COLUMNS = [
 
 const SITES = ['Plant 1', 'Plant 2', 'Head office', 'Warehouse, north'] as const
 const BLOCK = 2_000
+/** Rows between two of a person, at least: no two records of a person and code share a minute. */
+const APART = 10
 
 export interface WideExport {
   readonly rows: number
@@ -75,16 +77,37 @@ export interface WideExport {
   readonly held: Held
 }
 
+interface WideOptions {
+  readonly seed?: number
+  readonly withPhysician?: boolean
+  readonly firstRow?: number
+  readonly people?: number
+}
+
+/** Draws the person of each row. */
+function scattered(random: Random, people: number): () => number {
+  const last: number[] = []
+  return () => {
+    let drawn = random.integer(0, people - 1)
+    while (last.includes(drawn)) drawn = random.integer(0, people - 1)
+    last.push(drawn)
+    if (last.length > APART) last.shift()
+    return drawn
+  }
+}
+
 /**
  * @param options.withPhysician each row names a doctor, of whom there are fifty
  * @param options.firstRow the number of the first person, so that one export can go on where another ended
+ * @param options.people how many people, whose rows lie scattered over the file; undefined: each row is another person's
  */
 export async function writeWideExport(
   file: string,
   rows: number,
-  { seed = 20_261_124, withPhysician = false, firstRow = 0 } = {},
+  { seed = 20_261_124, withPhysician = false, firstRow = 0, people }: WideOptions = {},
 ): Promise<WideExport> {
   const random = new Random(seed, 0, firstRow)
+  const next = people === undefined ? undefined : scattered(new Random(seed, 1, firstRow), people)
   const held = nothingHeld()
   const out = createWriteStream(file, { mode: 0o600 })
   out.write(`${COLUMNS.join(',')}\n`)
@@ -94,7 +117,8 @@ export async function writeWideExport(
     // Ten seconds apart, in winter, so that every instant is five hours behind UTC and no two rows of a person share one.
     const seen = Date.UTC(2026, 0, 5, 13) + (row % 100_000) * 10_000
     const minute = seen - (seen % 60_000)
-    const person = `B${String(row).padStart(8, '0')}`
+    const number = firstRow + (next?.() ?? at)
+    const person = `B${String(number).padStart(8, '0')}`
     const cells = MEASUREMENTS.map((one) => {
       if (random.chance(0.03)) return ''
       const drawn = random.integer(one.from, one.to)
@@ -110,7 +134,14 @@ export async function writeWideExport(
     })
     const doctor = random.integer(0, 49)
     lines += `${[
-      ...[person, `First${row % 997}`, `Last${row % 9973}`, '1970-02-03', row % 2 ? 'F' : 'M', '12345'],
+      ...[
+        person,
+        `First${number % 997}`,
+        `Last${number % 9973}`,
+        '1970-02-03',
+        number % 2 ? 'F' : 'M',
+        '12345',
+      ],
       ...[localOf(minute), quoted(SITES[row % SITES.length] ?? '')],
       ...cells,
       ...conditions,

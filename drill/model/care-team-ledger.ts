@@ -1,9 +1,9 @@
 /** A small ledger of one account's care team, for all jobs of a home. */
 import {
   type CareTeamListing,
-  type CareTeams,
   type Claimed,
   type KnownCareTeam,
+  type Ledger,
   type ListedCareTeam,
   type MissingCareTeam,
   THE_PERSON,
@@ -24,7 +24,7 @@ export class TeamLedger {
   /** Account that all rows are about. */
   private readonly account: string
 
-  readonly careTeams: CareTeams = {
+  readonly careTeams: Ledger['careTeams'] = {
     ofAccounts: async (_gateway, accounts) =>
       new Map(
         accounts.includes(this.account) && this.rows.size > 0

@@ -380,7 +380,7 @@ class World {
     })
     const { records, ended } = learnKept({ kept, held: isOfRun ? held : [] }, events, placed)
     for (const one of records) {
-      const key = this.keyOf(visit, one.rule)
+      const key = this.keyOf(visit, one.ruleHash)
       const doubts = this.slot(key).doubts.filter(
         ({ content }) =>
           !ended.has(content) &&

@@ -12,7 +12,6 @@ interface OptionDetail {
   readonly says: string
   /** @throws InvalidArgumentError */
   readonly read?: (text: string, before: never) => unknown
-  /** Default. */
   readonly else?: string | number
   readonly choices?: readonly string[]
   /** Options in conflict with this one, by the names in the action. */
@@ -29,7 +28,6 @@ export interface CommandForm {
   readonly arguments?: Readonly<Record<string, readonly [typed: string, says?: string]>>
   /** By flags, in the syntax of commander. */
   readonly options?: Readonly<Record<string, OptionForm>>
-  /** Shown behind the options. */
   readonly note?: string
   readonly examples?: readonly string[]
   /** Default: `in-order`. */
@@ -39,7 +37,6 @@ export interface CommandForm {
   readonly hidden?: true
 }
 
-/** Work of a command; returns the exit code. */
 type Act = (context: CommandContext) => Promise<number>
 
 /** Performs an action with a new context, and stores the exit code. */

@@ -1,7 +1,4 @@
-/**
- * All commands of the command line, in the order of the help, and the types of their actions. Arguments, options and help of the commands that
- * maintain an installation, check its mappings, or serve a gateway for trials.
- */
+/** All commands in the order of the help: arguments, options, help, and the types of their actions. */
 
 import { resolve as absolute } from 'node:path'
 import { InvalidArgumentError } from 'commander'

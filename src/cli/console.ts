@@ -39,7 +39,7 @@ export const serveConsole: Action<'console'> = async (
 const socketHint = (listen: ListenPlace): string[] =>
   'socket' in listen ? [`Forward a port of your machine: ssh -L PORT:${listen.socket} HOST`] : []
 
-/** @throws WaybillError `settings-invalid` for a file that cannot be read */
+/** @throws `settings-invalid` for a file that cannot be read */
 async function readTls({ consoleTlsCert, consoleTlsKey }: Settings) {
   if (consoleTlsCert === undefined || consoleTlsKey === undefined) return undefined
   const read = (key: string, file: string): Promise<string> =>

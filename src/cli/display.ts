@@ -36,7 +36,6 @@ export const beginOnTerminal = (context: CommandContext, options: DisplayOptions
   onLook: lookOnTerminal(context, options),
 })
 
-/** Shows the progress of a run of workers. */
 function lookOnTerminal(
   context: CommandContext,
   options: DisplayOptions,

@@ -1,4 +1,4 @@
-/** `waybill gateway`: serves the reference gateway until interrupted, or checks another gateway by the safe part of the conformance suite. */
+/** `waybill gateway`: serves the reference gateway, or checks another one by the safe part of the conformance suite. */
 import { AssertionError } from 'node:assert'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -127,7 +127,6 @@ function durationOf(text: string): number {
   throw new WaybillError('usage-wrong', `--upload-lifetime ${DURATION.demand('30m')}`)
 }
 
-/** Limit for each call, including the body of its answer. */
 const TIME_LIMIT_MS = 10_000
 
 /** Most characters of a row's name in the table; some names are whole sentences. */
@@ -207,7 +206,7 @@ function accountOf(text: string): Account {
 /**
  * Checks connection and credentials before the cases run. The token is checked by a call for an unknown account: for an account, 403 may be about
  * the account and not about the token.
- * @throws WaybillError `gateway-unreachable`, `gateway-refused-credentials`, `usage-wrong` for an unknown account
+ * @throws `gateway-unreachable`, `gateway-refused-credentials`, `usage-wrong` for an unknown account
  */
 async function greet(
   client: Client,

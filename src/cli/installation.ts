@@ -1,4 +1,4 @@
-/** Maintenance of an installation: `waybill init` makes a folder, `doctor` checks, `backup` copies the ledger, `prune` removes detail of old runs. */
+/** `waybill init`, `doctor`, `backup`, `prune` and others that maintain an installation. */
 
 import { join, relative } from 'node:path'
 import { EXIT, WaybillError } from '../model/errors.ts'
@@ -54,7 +54,6 @@ const TONES = { ok: 'good', warning: 'attention', problem: 'bad' } as const sati
   Tone
 >
 
-/** Blanks before the lines below a finding. */
 const HANG = 19
 
 function doctorText(findings: readonly CheckFinding[], columns: number | undefined): Line[] {

@@ -1,10 +1,10 @@
 /** Lists beside the runs: rows of a reason, records in doubt, exports by night, backfills, and mappings. */
 import { EXIT, errorAsJson } from '../model/errors.ts'
-import { BACKFILLS_LISTED, readBackfills } from '../runs/backfills.ts'
-import { DOUBTS_LISTED, readInDoubt } from '../runs/in-doubt.ts'
+import { readBackfills } from '../runs/backfills.ts'
+import { readInDoubt } from '../runs/in-doubt.ts'
 import { listMappings, viewMapping } from '../runs/mapping-samples.ts'
-import { EXPORTS_LISTED, readExports } from '../runs/read-exports.ts'
-import { ROWS_LISTED, ROWS_WITH_VALUES, rowsOfReason, valuesOfReason } from '../runs/run-detail.ts'
+import { readExports } from '../runs/read-exports.ts'
+import { rowsOfReason, valuesOfReason } from '../runs/run-detail.ts'
 import { durationText } from '../story/report/figures.ts'
 import { counted, n, sizeText } from '../system/shown-text.ts'
 import { fittedTable } from '../system/text-table.ts'
@@ -24,7 +24,7 @@ export async function showReason(
 ): Promise<number> {
   if (values) {
     const person = { by: context.user, note: null }
-    const found = await valuesOfReason(context, run, reason, ROWS_WITH_VALUES, person)
+    const found = await valuesOfReason(context, run, reason, person)
     print(context, json, found, ({ rows, gone, hasMore }) => [
       ...rows.flatMap(({ export: name, row, rule, values: cells }) => [
         `Row ${n(row)} of ${name}, ${rule ?? '(row)'}`,
@@ -35,7 +35,7 @@ export async function showReason(
     ])
     return EXIT.ok
   }
-  print(context, json, await rowsOfReason(context, run, reason, ROWS_LISTED), ({ rows, hasMore }) => [
+  print(context, json, await rowsOfReason(context, run, reason), ({ rows, hasMore }) => [
     ...fittedTable(
       ['row', 'line', 'export', 'rule', 'today', 'transaction'],
       rows.map((one) => [
@@ -54,7 +54,7 @@ const moreLine = (hasMore: boolean, shown: number): string[] =>
   hasMore ? [`The first ${n(shown)}. The rejects file has all.`] : []
 
 const inDoubt: Action<'in-doubt'> = async (context, { json }) => {
-  const runs = await readInDoubt(context, DOUBTS_LISTED)
+  const runs = await readInDoubt(context)
   print(context, json, { runs }, () =>
     runs.length === 0
       ? 'No record is in doubt.'
@@ -73,7 +73,7 @@ const inDoubt: Action<'in-doubt'> = async (context, { json }) => {
 }
 
 const exports: Action<'exports'> = async (context, { job, json }) => {
-  const found = await readExports(context, job, EXPORTS_LISTED)
+  const found = await readExports(context, job)
   print(context, json, { job, exports: found }, () =>
     found.length === 0
       ? `No run of ${job} has read an export yet.`
@@ -91,7 +91,7 @@ const exports: Action<'exports'> = async (context, { job, json }) => {
 }
 
 const backfills: Action<'backfills'> = async (context, { json }) => {
-  const found = await readBackfills(context, BACKFILLS_LISTED)
+  const found = await readBackfills(context)
   print(context, json, { backfills: found }, () =>
     found.length === 0
       ? 'There are no backfills yet.'

@@ -1,7 +1,4 @@
-/**
- * `waybill mapping check`: problems of mappings and their cases, and the fit of a mapping to an export. `test` runs the cases, `diff` compares two
- * mappings, `preview` shows rows as records. `diff` and `preview` print health data, to the terminal or to a page, and nowhere else.
- */
+/** `waybill mapping check`, `test`, `diff`, `preview`. The last two print health data, to the terminal or to a page, and nowhere else. */
 
 import { statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -74,10 +71,8 @@ interface Checked {
   readonly mapping: string
   readonly error?: WaybillError
   readonly fit?: Fit
-  /** Lines of a draft with an open decision. */
   readonly undecided?: readonly number[]
   readonly warnings?: readonly string[]
-  /** Reasons that the last run with this mapping did not have. */
   readonly newReasons?: NewReasons
 }
 
@@ -243,9 +238,7 @@ const checkedJson = ({
 
 interface Fit extends Coverage, FitReport {
   readonly export: string
-  /** Notes on content around the rows of a workbook. */
   readonly notes?: readonly string[]
-  /** Columns that the mapping does not read. */
   readonly unread: readonly string[]
   /** Differences from earlier deliveries with the mapping. */
   readonly drift: readonly DriftFinding[]
@@ -284,10 +277,9 @@ async function mappingsMeant(folders: DefinitionFolders, named: readonly string[
   return named.length > 0 ? [...named] : (await definitionsIn(folders.mappings)).sort()
 }
 
-/** `NAME.cases.yaml` beside `NAME.yaml`. */
 const casesFile = (mapping: LoadedMapping): string => mapping.file.replace(/\.ya?ml$/, '.cases.yaml')
 
-/** Text of a mapping's cases; undefined without cases. @throws WaybillError `cases-not-found`: the file cannot be read */
+/** Text of a mapping's cases; undefined without cases. @throws `cases-not-found`: the file cannot be read */
 async function readCasesText(mapping: LoadedMapping): Promise<string | undefined> {
   const file = casesFile(mapping)
   try {
@@ -376,7 +368,6 @@ function testedText({ mapping, results, updated }: Tested, update: boolean): str
   return [`${mapping.name}: ${count}, ${came}`, ...lines, ...(failed === 0 ? [] : next)]
 }
 
-/** Lines to show before and behind a different line. */
 const SURROUNDING = 2
 
 /** Expected lines that are missing, with `-`, and lines found in their place, with `+`. */
@@ -438,7 +429,7 @@ export interface Bound extends Reading {
   readonly map: RowMapper
 }
 
-/** @throws WaybillError as `readMapping`, and what opening the export throws */
+/** @throws as `readMapping`, and what opening the export throws */
 export async function bound(
   { settings, now }: Pick<CommandContext, 'settings' | 'now'>,
   name: string,

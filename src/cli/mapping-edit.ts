@@ -90,7 +90,7 @@ async function editOn(
   return EXIT.ok
 }
 
-/** Finds the file of a mapping, also of an invalid one. @throws WaybillError `mapping-not-found` */
+/** Finds the file of a mapping, also of an invalid one. @throws `mapping-not-found` */
 async function fileOf({ settings }: CommandContext, name: string): Promise<{ readonly file: string }> {
   try {
     return await readMapping(settings, name)
@@ -102,7 +102,6 @@ async function fileOf({ settings }: CommandContext, name: string): Promise<{ rea
   }
 }
 
-/** Rows to read for the fit report and for the changes by a save. The page shows the first rows, and rows with something rejected. */
 const ROWS_JUDGED = 20_000
 
 async function look(

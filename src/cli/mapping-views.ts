@@ -14,7 +14,6 @@ import { type Bound, bound, previewJson } from './mapping-check.ts'
 /** Rows to compare at most: a page does not wait for a whole large export. */
 const ROWS_COMPARED = 20_000
 
-/** Lines around a changed line. */
 const SURROUNDING = 3
 
 export const MAPPING_VIEWS: MappingViews = {

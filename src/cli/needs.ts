@@ -26,7 +26,6 @@ function needsText(all: readonly Need[], now: number, columns: number | undefine
   return [head, ...all.flatMap((need) => ['', ...folded(needLines(need, now), columns, HANG)])]
 }
 
-/** Blanks before the rest of a folded line. */
 const HANG = 4
 
 function needLines({ what, since, steps }: Need, now: number): string[] {

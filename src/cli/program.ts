@@ -3,7 +3,6 @@ import { Command, type OutputConfiguration } from 'commander'
 import { addCommand, addNotes, type CommandForm, type Perform } from './command-form.ts'
 import { type Action, COMMANDS, type CommandName } from './commands.ts'
 
-/** Help of groups of commands. */
 const GROUPS: Readonly<Record<string, string>> = {
   accounts: 'export, confirm, forget and erase accounts',
   ledger: 'move the ledger to PostgreSQL',

@@ -5,7 +5,7 @@ import { print } from './command-form.ts'
 import type { Action } from './commands.ts'
 import { personOf } from './run.ts'
 
-/** @throws WaybillError `usage-wrong` without a reason */
+/** @throws `usage-wrong` without a reason */
 export const putAside: Action<'put-aside'> = async (context, { export: name, job, json, ...given }) => {
   const { by, reason, undo = false } = given
   if (reason === undefined && !undo)

@@ -19,7 +19,6 @@ import type { LogFields, Logger } from '../telemetry/logger.ts'
 import { LINE_EVERY_MS, type Progress, type ProgressState } from '../telemetry/progress.ts'
 import type { CommandContext } from './command-form.ts'
 
-/** Least wait to report. */
 const LONG_WAIT_MS = 2_000
 
 /** @param logger writes its lines for standard error through `progress` while that shows something */
@@ -40,6 +39,13 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
       if (settledOnly === true)
         progress.note(`Run ${id} is unfinished. Its open batches are settled first; the rest waits.`)
       else if (resumed) progress.note(`Run ${id} is unfinished: it continues where it stopped.`)
+    },
+    partStarted(part) {
+      about = part
+    },
+    partEnded({ code }) {
+      gateway.end()
+      logger.info('part ended', { ...about, code })
     },
     lookingAgain({ run, number, of }) {
       // The first line comes after the least wait to report.
@@ -66,7 +72,6 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
   } satisfies RunListener
 }
 
-/** Reports exports and their chunks. */
 function reportExports(progress: Progress, logger: Logger, now: () => number, about: () => LogFields) {
   let exportSince = 0
   const shown = showProgress(progress)
@@ -145,7 +150,6 @@ function reportExports(progress: Progress, logger: Logger, now: () => number, ab
   }
 }
 
-/** Reports answers and outages of the gateway. */
 function reportGateway(progress: Progress, logger: Logger, now: () => number, about: () => LogFields) {
   let outage: OutageProgress | undefined
   const listener = {

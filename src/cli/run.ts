@@ -1,7 +1,4 @@
-/**
- * `waybill run`, `watch`, `stop`, `backfill` and `rerun` start and control runs. `reconcile`, `resolve` and `acknowledge` decide about records left
- * behind; `pause` and `resume` control a job on the schedule.
- */
+/** Commands that start, control and settle runs, and pause jobs. */
 import { stat } from 'node:fs/promises'
 import { resolve as absolute } from 'node:path'
 import type { BackfillRange } from '../ledger/ledger.ts'
@@ -38,7 +35,7 @@ import { keepWorking } from '../runs/workers.ts'
 import { durationText } from '../story/report/figures.ts'
 import type { JobEnd, RunSummary } from '../story/run-story.ts'
 import { driftLines, leftOutLine, summaryLines, warningsLine } from '../story/terminal.ts'
-import { counted, iso, type Lines, n, sizeText, utcTime } from '../system/shown-text.ts'
+import { counted, iso, type Lines, n, present, sizeText, utcTime } from '../system/shown-text.ts'
 import { fittedTable } from '../system/text-table.ts'
 import { createCounting, createProgress, NO_PROGRESS } from '../telemetry/progress.ts'
 import { type CommandContext, print } from './command-form.ts'
@@ -79,7 +76,6 @@ const run: Action<'run'> = async (context, options) => {
 
 const isHeld = (error: unknown): boolean => error instanceof WaybillError && error.code === 'job-held'
 
-/** Undefined if the run has ended by now. */
 async function runUnderWay(context: CommandContext, job: string): Promise<string | undefined> {
   const { runs } = await listRuns(context, { job, state: 'under-way', limit: 1, page: 1, since: undefined })
   return runs[0]?.run
@@ -100,7 +96,6 @@ const stop: Action<'stop'> = async (context, options) => {
   return EXIT.ok
 }
 
-/** Returns the exit code of the run. */
 const watch: Action<'watch'> = async (context, { run, json }) => {
   const progress = createProgress({ columns: context.terminal, now: context.now, write: context.writeError })
   let last = ''
@@ -126,7 +121,7 @@ const pause: Action<'pause'> = async (context, options) => {
 
 const pauseJson = ({ until, ...done }: PausedJob): object => ({
   ...done,
-  ...(until === undefined ? {} : { until: iso(until) }),
+  ...present({ until: until && iso(until) }),
 })
 
 const unpause: Action<'unpause'> = async (context, options) => {
@@ -162,7 +157,7 @@ const backfill: Action<'backfill'> = async (context, options) => {
   return (await beginBackfill(context, beginOnTerminal(context, options), options.job, range, onFound)).exit
 }
 
-/** @throws WaybillError `usage-wrong` for a missing folder, or a file */
+/** @throws `usage-wrong` for a missing folder, or a file */
 async function folderOf(given: string): Promise<string> {
   const folder = absolute(given)
   const found = await stat(folder).catch(() => undefined)
@@ -282,7 +277,6 @@ const rerun: Action<'rerun'> = async (context, options) => {
   })
 }
 
-/** @throws WaybillError `usage-wrong`: a sample of nothing */
 const reconcile: Action<'reconcile'> = async (context, options) => {
   const { verify, sample, seed } = options
   if ((sample !== undefined && !verify) || (seed !== undefined && sample === undefined))
@@ -314,7 +308,6 @@ const reconciledText = (
   ...(verified === undefined ? [] : verifiedText(verified, columns)),
 ]
 
-/** @throws WaybillError `usage-wrong`: not exactly one of the decisions */
 const resolve: Action<'resolve'> = async (context, options) => {
   const decisions = [options.accept, options.resend, options.giveUp].filter((one) => one === true)
   if (decisions.length !== 1 || (options.giveUp && options.transaction !== undefined))
@@ -378,7 +371,7 @@ async function resendAll(context: CommandContext, options: Options<'resolve'>): 
   return resent.exit
 }
 
-/** @throws WaybillError `usage-wrong` for an empty name or note */
+/** @throws `usage-wrong` for an empty name or note */
 export function personOf(
   { user }: Pick<CommandContext, 'user'>,
   deciding: Pick<Options<'resolve'>, 'by' | 'note'>,
@@ -506,7 +499,6 @@ export const actions = {
   reconcile,
 }
 
-/** Options that choose runs. */
 interface Choosing {
   readonly run?: string | undefined
   readonly job?: string | undefined
@@ -515,7 +507,6 @@ interface Choosing {
   readonly since?: Since | undefined
 }
 
-/** @param now milliseconds since the epoch */
 const choiceOf = ({ since, job, reason, ...more }: Choosing, now: number): RunChoice => ({
   run: more.run,
   job,
@@ -524,10 +515,6 @@ const choiceOf = ({ since, job, reason, ...more }: Choosing, now: number): RunCh
   since: since?.(now),
 })
 
-/**
- * Asserts that the run is named, or chosen by options: not both, and one of them.
- * @throws WaybillError `usage-wrong`
- */
 function assertOneWay({ run, job, reason, since, ...more }: Choosing): void {
   const options = Object.entries({ job, reason, export: more.export, since }).flatMap(([option, value]) =>
     value === undefined ? [] : [`--${option}`],
@@ -545,7 +532,7 @@ function assertOneWay({ run, job, reason, since, ...more }: Choosing): void {
 /**
  * Prints the chosen runs, and does nothing to them.
  * @param start refused start chosen with the runs
- * @throws WaybillError `nothing-left` for none; `run-not-found`
+ * @throws `nothing-left` for none; `run-not-found`
  */
 async function listChosen(
   context: CommandContext,
@@ -558,21 +545,13 @@ async function listChosen(
     if (start !== undefined && error instanceof WaybillError && NO_RUNS.has(error.code)) return []
     throw error
   })
-  const listed = runs.map(({ startedAt, ...one }) => ({
-    ...one,
-    startedAt: new Date(startedAt).toISOString(),
-  }))
-  const starts =
-    start === undefined
-      ? {}
-      : { start: { job: start.job, code: start.code, since: new Date(start.since).toISOString() } }
-  const startLine =
-    start === undefined
-      ? []
-      : [`The refused start of ${start.job} (${start.code}), since ${utcTime(start.since)} UTC`]
-  print(context, json, { dryRun: true, runs: listed, ...starts }, () => [
+  const listed = runs.map(({ startedAt, ...one }) => ({ ...one, startedAt: iso(startedAt) }))
+  const refused = start && { job: start.job, code: start.code, since: iso(start.since) }
+  print(context, json, { dryRun: true, runs: listed, ...present({ start: refused }) }, () => [
     ...(listed.length === 0 ? [] : tableOf(listed, context.columns)),
-    ...startLine,
+    ...(start === undefined
+      ? []
+      : [`The refused start of ${start.job} (${start.code}), since ${utcTime(start.since)} UTC`]),
   ])
   return EXIT.ok
 }

@@ -1,4 +1,4 @@
-/** `waybill runs`, `show`, `trace`, `logs` and `report`: results of runs, as words, JSON or a page, and the log lines of a run. */
+/** `waybill runs`, `show`, `trace`, `logs`, `report`. */
 import { open } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import { EXIT, WaybillError } from '../model/errors.ts'
@@ -52,7 +52,6 @@ function nothingListed({ job, failed, state }: Omit<RunQuestion, 'since'>, since
     : `There are no runs${of} yet. Start one with: waybill run ${job ?? 'JOB'}`
 }
 
-/** @throws WaybillError `usage-wrong`: values without a reason */
 const show: Action<'show'> = async (context, { run, reason, values, json }) => {
   if (reason !== undefined) {
     const { showReason } = await import('./listings.ts')
@@ -63,7 +62,6 @@ const show: Action<'show'> = async (context, { run, reason, values, json }) => {
   return EXIT.ok
 }
 
-/** @throws WaybillError `usage-wrong`: not exactly one of a transaction, a row and a person */
 const trace: Action<'trace'> = async (context, { transaction, row, person, json }) => {
   if ([transaction, row, person].filter((one) => one !== undefined).length !== 1)
     throw new WaybillError(
@@ -174,7 +172,7 @@ const report: Action<'report'> = async (context, options) => {
   return EXIT.ok
 }
 
-/** Replaces only an earlier report of the same run. @throws WaybillError `usage-wrong` */
+/** Replaces only an earlier report of the same run. @throws `usage-wrong` */
 async function writeReport(file: string, run: string, page: string): Promise<void> {
   const there = await beginningOf(file)
   if (there !== undefined && !isReportOf(there, run))

@@ -1,11 +1,7 @@
-/**
- * `waybill schedule` runs jobs when they are due, or explains past and next fires. `expect` checks whether exports have arrived, `notify` sends a
- * test notification to all targets of a job.
- */
+/** `waybill schedule`, `expect`, `notify`. */
 
 import type { Expectation } from '../definitions/export-definition.ts'
-import type { Assessment } from '../expect/expectation-text.ts'
-import { assessmentJson, assessmentLines, countWords } from '../expect/expectation-text.ts'
+import { type Assessment, assessmentJson, assessmentLines, countWords } from '../expect/expectation-text.ts'
 import { type FireRecord, processName } from '../ledger/ledger.ts'
 import { describePlace, EXIT, errorAsJson, WaybillError } from '../model/errors.ts'
 import {
@@ -154,7 +150,6 @@ function currentText({ run, owner, since, waits }: NonNullable<ExplainedJob['cur
   return `now run ${run} is under way since ${toSecond(since)}, by process ${owner}${why}`
 }
 
-/** @param columns of the terminal; undefined to fit nothing to a width */
 function expectationsTable(
   expectations: readonly ExplainedExpectation[],
   columns: number | undefined,

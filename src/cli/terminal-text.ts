@@ -24,7 +24,7 @@ export function describeError(error: unknown): string[] {
 }
 
 /** The error for a terminal, with its first line in colour. */
-export const errorLines = (error: unknown): Line[] => toned(describeError(error), 1, 'bad')
+export const errorLines = (error: unknown): Line[] => toned(describeError(error), 'bad')
 
 /** Folder of the program, both for the sources and for the bundle. */
 const PROGRAM = `${shipped()}/`

@@ -225,7 +225,6 @@ function cellOf(item: object, path: string): string {
 
 const csvLine = (cells: readonly string[]): string => `${csvCells(cells, true)}\n`
 
-/** Items of a person by kind. */
 type Parts = Readonly<Partial<Record<CollectedKind, readonly object[]>>>
 
 export type CollectedPerson =

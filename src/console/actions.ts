@@ -55,7 +55,7 @@ export interface Proposed {
   readonly hasNote: boolean
 }
 
-/** @throws WaybillError `usage-wrong` for an unknown action, or a field of another form; `run-not-found` */
+/** @throws `usage-wrong` for an unknown action, or a field of another form; `run-not-found` */
 export async function propose(application: Application, action: string, given: Subject): Promise<Proposed> {
   const { name, form, subject: asked } = formOf(action, given)
   const { summary } = asked.run === '' ? { summary: undefined } : await showRun(application, asked.run)
@@ -112,18 +112,13 @@ function formOf(
 /** Work begun on this console. */
 export interface Begun {
   readonly command: string
-  /** Milliseconds since the epoch. */
   readonly at: number
-  /** Run of the work, once known. */
   run: string | undefined
-  /** Result; undefined until the end. */
   end: string | undefined
 }
 
-/** Latest works to show. */
 const BEGUN_SHOWN = 5
 
-/** Longest wait for the run of a long action, in milliseconds. */
 const FIRST_SIGN_MS = 5_000
 
 export function createActor(application: Application, listener: () => RunListener) {
@@ -133,7 +128,7 @@ export function createActor(application: Application, listener: () => RunListene
     begun: begun as readonly Begun[],
     /**
      * Does a confirmed action. A long one is answered at its first sign: a run, an end, or a few seconds.
-     * @throws WaybillError `usage-wrong` for a missing field; errors of the action, if it ends before the answer
+     * @throws `usage-wrong` for a missing field; errors of the action, if it ends before the answer
      */
     async act(
       action: string,
@@ -195,7 +190,6 @@ export function createActor(application: Application, listener: () => RunListene
 interface Acting {
   readonly application: Application
   readonly person: Person
-  /** Receives the events of a run, for the log. */
   readonly listener: RunListener
 }
 
@@ -203,7 +197,6 @@ interface Acting {
 type Whole = Readonly<Record<SubjectField, string>>
 
 interface Concerned {
-  /** The named run. */
   readonly summary: RunSummary | undefined
   /** Runs that the fields choose; undefined for an action on one run or job. */
   readonly chosen: readonly { readonly run: string; readonly job: string }[] | undefined
@@ -222,7 +215,6 @@ interface Form {
   readonly isLong?: true
 }
 
-/** Fields that choose runs. */
 const CHOICE = ['run', 'job', 'reason', 'export', 'since'] as const
 
 const FORMS: Readonly<Record<ActionName, Form>> = {
@@ -471,7 +463,7 @@ async function acknowledged(
   return `${undo ? 'No longer acknowledged' : 'Acknowledged'}: ${counted(runs.length, 'run')}${start}. ${left === 0 ? 'No run needs attention.' : `${counted(left, 'run needs', 'runs need')} attention.`}`
 }
 
-/** Runs that the fields choose. @throws WaybillError `usage-wrong` */
+/** Runs that the fields choose. @throws `usage-wrong` */
 function choiceIn(subject: Whole, now: number): RunChoice {
   const { run, job, reason, export: name } = subject
   return {
@@ -513,7 +505,7 @@ function runOptions(subject: Whole): RunOptions {
   }
 }
 
-/** @throws WaybillError `usage-wrong` for a text of another form */
+/** @throws `usage-wrong` for a text of another form */
 function parsed<Value>(
   subject: Whole,
   field: SubjectField,
@@ -526,7 +518,7 @@ function parsed<Value>(
   throw new WaybillError('usage-wrong', `"${text}" does not fit: ${FIELDS[field].label}`)
 }
 
-/** Checks the form of all fields before anything is shown or done. @throws WaybillError `usage-wrong` */
+/** Checks the form of all fields before anything is shown or done. @throws `usage-wrong` */
 function assertReadable(subject: Whole): void {
   parsed(subject, 'since', readSince)
   parsed(subject, 'rate', readRate)

@@ -3,7 +3,7 @@ import { WaybillError } from '../model/errors.ts'
 import { tryBackfill } from '../runs/actions.ts'
 import type { Application } from '../runs/application.ts'
 import { type BackfillPlan, backfillPlanJson, type PlannedExport } from '../runs/backfill-plan.ts'
-import { BACKFILLS_LISTED, type BegunBackfill, type BegunExport, readBackfills } from '../runs/backfills.ts'
+import { type BegunBackfill, type BegunExport, readBackfills } from '../runs/backfills.ts'
 import { listJobs } from '../runs/scheduled-jobs.ts'
 import { counts, durationText, foldedTable, nameHtml, numbers, words } from '../story/report/figures.ts'
 import { counted, html, n, sizeText } from '../system/shown-text.ts'
@@ -25,7 +25,7 @@ export async function backfillPage(
   asked: BackfillQuestion,
   { mayAct }: Viewer,
 ): Promise<Page> {
-  const begun = await readBackfills(application, BACKFILLS_LISTED)
+  const begun = await readBackfills(application)
   const jobs = (await listJobs(application.settings)).map(({ name }) => name)
   const { job, from, to } = asked
   const plan = job && from && to ? await planned(application, { job, from, to }) : undefined

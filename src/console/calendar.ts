@@ -2,11 +2,9 @@
 import { html } from '../system/shown-text.ts'
 
 const DAY_MS = 86_400_000
-/** Months to draw: a longer range shows its end. */
 const MONTHS = 36
 
 export interface CalendarDay {
-  /** `2026-03-02` */
   readonly date: string
   readonly mark: string
   readonly words: string

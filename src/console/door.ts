@@ -25,7 +25,6 @@ const MOST_REQUESTS = 600
 const MOST_ENTRIES = 20
 /** Time for a request to come in whole: a slow one holds a connection. */
 const REQUEST_MS = 30_000
-/** Bytes of a form. */
 const LONGEST_FORM = 16 * 1024
 const LONGEST_PARAMETER = 400
 
@@ -73,7 +72,7 @@ export interface Door {
   redirect(reply: FastifyReply, path: string): FastifyReply
   /** @param more HTML below the words */
   refuse(reply: FastifyReply, status: number, words: string, more?: string): FastifyReply
-  /** Listens, and prints the first address. @throws WaybillError `usage-wrong` for a place in use */
+  /** Listens, and prints the first address. @throws `usage-wrong` for a place in use */
   open(): Promise<void>
   close(): Promise<void>
 }
@@ -350,7 +349,7 @@ export function inSession(request: FastifyRequest): Session {
   return session
 }
 
-/** Fields of a form of the session. @throws WaybillError `usage-wrong` for a form of another page */
+/** Fields of a form of the session. @throws `usage-wrong` for a form of another page */
 export function formOf(request: FastifyRequest): URLSearchParams {
   const form = request.body instanceof URLSearchParams ? request.body : new URLSearchParams()
   if (!isSecret(inSession(request).csrf, form.get('csrf')))
@@ -373,7 +372,6 @@ export const wantsJson = (request: FastifyRequest): boolean => queryOf(request).
 const IDLE_MS = 30 * 60_000
 const LENGTH_MS = 12 * 3_600_000
 
-/** Random bytes of a secret: 128 bits. */
 const SECRET_BYTES = 16
 
 /** `viewer` sees all pages, `operator` acts, and `health-data` sees values of rows. An operator is a viewer, too. */
@@ -391,7 +389,6 @@ export const isSameUser = (one: User, other: User): boolean =>
 
 interface Session {
   readonly user: User
-  /** Field of each form of the session. */
   readonly csrf: string
   readonly openedAt: number
   /** Words for the next page: the result of an action. */
@@ -404,7 +401,6 @@ interface Kept extends Session {
 
 type Sessions = ReturnType<typeof createSessions>
 
-/** Clock and random numbers. */
 interface SessionParts {
   readonly now: () => number
   readonly randomHex: (bytes: number) => string

@@ -4,7 +4,6 @@ import type { ServerResponse } from 'node:http'
 interface EventStream {
   /** Sends events into this response until it closes. */
   join(response: ServerResponse): void
-  /** Sends to all open pages. */
   send(data: string): void
   readonly open: number
   close(): void

@@ -19,7 +19,7 @@ const LINE_HEIGHT = 20
 export async function exportsPage(application: Application, asked: string | undefined): Promise<Page> {
   const jobs = (await listJobs(application.settings)).map(({ name }) => name)
   const job = asked ?? jobs[0]
-  const found = job === undefined ? [] : await readExports(application, job, EXPORTS_LISTED)
+  const found = job === undefined ? [] : await readExports(application, job)
   const byMapping = Map.groupBy(found, ({ mapping }) => mapping ?? 'a pruned mapping')
   return {
     title: job === undefined ? 'Exports' : `Exports of ${job}`,

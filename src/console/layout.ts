@@ -7,7 +7,6 @@ import { actionOf, type Link, pageOf } from './typed-commands.ts'
 
 export interface Page {
   readonly title: string
-  /** HTML. */
   readonly body: string
   /** JSON of the page, equal to the JSON of the command. */
   readonly json: unknown
@@ -97,8 +96,6 @@ export function errorPage(error: unknown): Omit<Page, 'json'> {
 
 /** Text as HTML, with words between backquotes as code. */
 export const codeHtml = (text: string): string => html(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
-
-/** @param at milliseconds since the epoch */
 export const timeHtml = (at: number): string => `<time datetime="${iso(at)}">${utcText(at)}</time>`
 
 export const runLink = (run: string): string =>
@@ -126,3 +123,8 @@ export const actsHtml = (links: readonly Link[]): string =>
   links.length === 0
     ? ''
     : `<ul class="acts">${links.map(({ to, words, of }) => `<li><a class="act" href="${html(to)}">${html(words)}${of === undefined ? '' : `<span class="hidden"> ${html(of)}</span>`}</a></li>`).join('')}</ul>`
+
+/** Result for a part of a page that cannot be read: other parts of the page report the error. @throws an unexpected error */
+export function onlyKnown(error: unknown): undefined {
+  if (!(error instanceof WaybillError)) throw error
+}

@@ -12,7 +12,6 @@ const LOOKS_IN_VAIN = 30
 const LOOKS_AT_SERVER = 3
 
 interface Live {
-  /** Sends events into this response until it closes. */
   join(response: ServerResponse): void
   close(): Promise<void>
 }

@@ -9,7 +9,6 @@ import {
   listMappings,
   type MappingSample,
   readSamples,
-  SAMPLES_LISTED,
   viewMapping,
 } from '../runs/mapping-samples.ts'
 import type { Person } from '../runs/resolve.ts'
@@ -158,7 +157,7 @@ export async function previewPage(
   asked: number | undefined,
   person: Person,
 ): Promise<Page> {
-  const samples = await readSamples(application, mapping, SAMPLES_LISTED)
+  const samples = await readSamples(application, mapping)
   const sample = samples.find(({ exportRow }) => exportRow === asked)
   if (sample === undefined)
     throw new WaybillError('export-gone', 'no run of the last weeks has read such an export')

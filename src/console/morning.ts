@@ -1,5 +1,4 @@
-/** This morning: what needs somebody, the runs of the last nights, what is under way, and what comes next. */
-import { WaybillError } from '../model/errors.ts'
+/** First page: needs, runs of the last nights, runs under way, and the next fires. */
 import type { Need } from '../needs/need.ts'
 import type { Application } from '../runs/application.ts'
 import { type ExplainedJob, explainJobs } from '../runs/expectations.ts'
@@ -12,7 +11,7 @@ import { pendingText } from '../story/words.ts'
 import { counted, html, iso } from '../system/shown-text.ts'
 import { ageText } from '../system/text-table.ts'
 import type { Begun } from './actions.ts'
-import { actsHtml, type Page, runLink, stepsHtml, timeHtml, type Viewer } from './layout.ts'
+import { actsHtml, onlyKnown, type Page, runLink, stepsHtml, timeHtml, type Viewer } from './layout.ts'
 import { actionPath, type Link } from './typed-commands.ts'
 
 const NIGHTS = 30
@@ -32,7 +31,7 @@ export async function morningPage(
   viewer: Viewer,
 ): Promise<Page> {
   const needs = await readNeeds(application)
-  // A ledger or folder that cannot be read is one of the needs.
+  // An unreadable ledger or folder is among the needs.
   const nights = await readNights(application, NIGHTS).catch(onlyKnown)
   const jobs = (await explainJobs(application, undefined).catch(onlyKnown)) ?? []
   const now = application.now()
@@ -54,11 +53,7 @@ export async function morningPage(
   }
 }
 
-function onlyKnown(error: unknown): undefined {
-  if (!(error instanceof WaybillError)) throw error
-}
-
-/** `2 of 9 jobs need you`: needs without a job are of the installation. */
+/** `2 of 9 jobs need you`. Needs without a job belong to the installation. */
 function sentenceOf(needs: readonly Need[], jobs: readonly string[]): string {
   const inNeed = new Set(needs.flatMap((need) => need.jobs))
   const all = new Set([...jobs, ...inNeed]).size
@@ -144,7 +139,7 @@ const underWay = ({ jobs }: Nights) =>
       .flatMap(({ run, activity }) => (activity?.kind === 'under-way' ? [{ job, run, activity }] : [])),
   )
 
-/** Gateways that are waited for: within a run, or by the schedule until its next try. */
+/** Waits for gateways, within a run or by the schedule until the next try. */
 function waitingSection(nights: Nights, jobs: readonly ExplainedJob[], now: number): string {
   const runs = underWay(nights).flatMap(({ job, run, activity: { waits } }) =>
     waits === undefined
@@ -233,6 +228,6 @@ ${table({
 </section>`
 }
 
-/** An instant to come, and the time until then, which the script counts down. */
+/** A future instant, and the time until then, counted down by the script. */
 const countdownHtml = (at: number, now: number): string =>
   `at ${timeHtml(at)} <span class="soft" data-until="${iso(at)}">(in ${durationText(Math.max(0, at - now))})</span>`

@@ -1,13 +1,7 @@
 /** Rows of a reason: positions, rules and transactions; and on demand the values, from the rejects file. */
 import type { Application } from '../runs/application.ts'
 import type { Person } from '../runs/resolve.ts'
-import {
-  type LeftRow,
-  ROWS_LISTED,
-  ROWS_WITH_VALUES,
-  rowsOfReason,
-  valuesOfReason,
-} from '../runs/run-detail.ts'
+import { type LeftRow, rowsOfReason, valuesOfReason } from '../runs/run-detail.ts'
 import { counts, nameHtml, table, words } from '../story/report/figures.ts'
 import { html, n } from '../system/shown-text.ts'
 import { actsHtml, type Page, runLink, transactionLink, type Viewer } from './layout.ts'
@@ -22,7 +16,7 @@ export async function reasonPage(
   code: string,
   { mayAct, maySeeValues }: Viewer,
 ): Promise<Page> {
-  const found = await rowsOfReason(application, name, code, ROWS_LISTED)
+  const found = await rowsOfReason(application, name, code)
   const { run, job, rows, hasMore } = found
   const line = ({ export: name, row, line: place, rule, state, transactionId }: LeftRow): string[] => [
     n(row),
@@ -61,7 +55,7 @@ export async function valuesPage(
   code: string,
   person: Person,
 ): Promise<Page> {
-  const found = await valuesOfReason(application, name, code, ROWS_WITH_VALUES, person)
+  const found = await valuesOfReason(application, name, code, person)
   const { run, job, rows, hasMore, gone } = found
   return {
     title: `Values for ${code} in ${run}`,

@@ -101,7 +101,6 @@ const rowLinks = (run: string, codes: readonly string[]): string =>
 
 const WIDTH = 900
 const LANE_HEIGHT = 12
-/** Batches beside each other in the strip. */
 const LANES = 6
 
 /** Lane of each batch: the first that is free at its begin, or the one that is free soonest. */

@@ -12,7 +12,6 @@ import type { ListenAddress } from '../system/settings.ts'
 import { html } from '../system/shown-text.ts'
 import { createActor, type Proposed, propose } from './actions.ts'
 import { backfillPage } from './backfill-page.ts'
-import type { Role, User } from './door.ts'
 import {
   createDoor,
   type Door,
@@ -21,7 +20,9 @@ import {
   isLive,
   type ListenPlace,
   queryOf,
+  type Role,
   statusOf,
+  type User,
   viewerOf,
   wantsJson,
 } from './door.ts'
@@ -57,19 +58,16 @@ interface ConsoleParts {
   readonly isReadOnly: boolean
   /** True to let the user of this process see values of rows. */
   readonly showsValues: boolean
-  /** Certificate and key in PEM. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined
   readonly looking: Looking
   readonly mappings: MappingViews
-  /** Receives the events of runs begun by the console. */
   readonly listener: () => RunListener
-  /** Receives each address that opens a session: at the start, and after each use of an address. */
   readonly onAddress: (url: string) => void
 }
 
 /**
  * @returns the place of listening; `close` ends the console, after the work begun there
- * @throws WaybillError `usage-wrong` for a place in use, or an address elsewhere than loopback without login and TLS
+ * @throws `usage-wrong` for a place in use, or an address elsewhere than loopback without login and TLS
  */
 export async function startConsole(
   parts: ConsoleParts,
@@ -134,7 +132,7 @@ export async function startConsole(
   }
 }
 
-/** Other machines come in by a login, over TLS. @throws WaybillError `usage-wrong` */
+/** Other machines come in by a login, over TLS. @throws `usage-wrong` */
 function assertGuarded({ listen, application, tls }: ConsoleParts): void {
   if ('socket' in listen || ['127.0.0.1', 'localhost', '::1'].includes(listen.host)) return
   const { consoleUrl, consoleProxySecret, consoleIssuer } = application.settings
@@ -165,7 +163,6 @@ function ownUser({ application, isReadOnly, showsValues }: ConsoleParts): User {
   return { name: application.user, roles: new Set(roles) }
 }
 
-/** Parts shared by the routes. */
 interface Console {
   readonly application: Application
   readonly looking: Looking
@@ -175,14 +172,12 @@ interface Console {
   readonly live: ReturnType<typeof createLive>
 }
 
-/** Person who asks. */
 function viewerIn(request: FastifyRequest): Viewer {
   const viewer = viewerOf(inSession(request))
   if (viewer === undefined) throw new RangeError('the page is served without a session')
   return viewer
 }
 
-/** Person for the audit. */
 const personIn = (request: FastifyRequest, note: string | null = null): Person => ({
   by: inSession(request).user.name,
   note,
@@ -199,7 +194,7 @@ function answer({ door }: Console, request: FastifyRequest, reply: FastifyReply,
   return door.send(reply, framed(page, viewerOf(session), { path, notice }))
 }
 
-/** @throws WaybillError `role-missing` */
+/** @throws `role-missing` */
 function assertRole(request: FastifyRequest, role: Role, needed: string): void {
   const { name, roles } = inSession(request).user
   if (roles.has(role)) return
@@ -299,7 +294,6 @@ const subjectIn = (given: URLSearchParams): Subject =>
 /** Actions with a result in the list of needs. */
 const LISTED: ReadonlySet<string> = new Set(['acknowledge', 'undo-acknowledge', 'put-aside', 'put-back'])
 
-/** An action is shown with the effect first; the form that acts belongs to the session. */
 function serveActions(all: Console): void {
   const { application, actor, door } = all
   door.app.get('/do/:action', async (request, reply) => {

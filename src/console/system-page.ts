@@ -1,5 +1,4 @@
 /** System: what `waybill doctor` finds, the size of what is kept, locks, notices, and the audit. */
-import { WaybillError } from '../model/errors.ts'
 import { exitOf, type Level } from '../operate/finding.ts'
 import { type Application, lastBackupAt, ledgerFile } from '../runs/application.ts'
 import { readAudit } from '../runs/audit.ts'
@@ -9,7 +8,7 @@ import { foldedTable, table, words } from '../story/report/figures.ts'
 import { freeBytes, lookAt } from '../system/own-files.ts'
 import { counted, html, n, sizeText } from '../system/shown-text.ts'
 import { ageText } from '../system/text-table.ts'
-import { actsHtml, codeHtml, type Page, runLink, timeHtml, type Viewer } from './layout.ts'
+import { actsHtml, codeHtml, onlyKnown, type Page, runLink, timeHtml, type Viewer } from './layout.ts'
 import { actionPath } from './typed-commands.ts'
 
 const AUDIT_SHOWN = 100
@@ -53,11 +52,6 @@ ${table({
   kind: 'stacked checks',
 })}</section>`,
   }
-}
-
-/** A ledger that cannot be opened is among the findings. */
-function onlyKnown(error: unknown): undefined {
-  if (!(error instanceof WaybillError)) throw error
 }
 
 type OpenWork = Awaited<ReturnType<typeof readOpenWork>>
@@ -143,7 +137,6 @@ ${
 }</section>`
 }
 
-/** Newest first. */
 function auditSection(records: Awaited<ReturnType<typeof readAudit>> | undefined): string {
   if (records === undefined) return ''
   const shown = records.slice(-AUDIT_SHOWN).reverse()

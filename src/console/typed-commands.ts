@@ -11,7 +11,6 @@ export interface Link {
 
 interface Field {
   readonly option: string
-  /** Label of the field on the page of an action. */
   readonly label: string
   /** A word of the command, or an option without a value. Default: a text. */
   readonly kind?: 'yes' | 'day' | readonly string[]
@@ -51,9 +50,7 @@ export type Subject = { readonly [Name in SubjectField]?: string | undefined }
 export const kindOf = (field: SubjectField): Field['kind'] => (FIELDS[field] as Field).kind
 
 interface ActionCommand {
-  /** Words for a link: `Acknowledge`. */
   readonly says: string
-  /** First word of the command. */
   readonly verb: string
   /** Field behind the verb. */
   readonly names: SubjectField

@@ -51,7 +51,7 @@ function catalogOf(mappings: string): string {
  *
  * @param mappings folder of the mappings
  * @param ofJob path of the job's own catalog file
- * @throws WaybillError `catalog-invalid` if a file is missing; `file-untrusted`
+ * @throws `catalog-invalid` if a file is missing; `file-untrusted`
  */
 export async function readCatalogFiles(mappings: string, ofJob: string | undefined): Promise<CatalogFiles> {
   const catalog = catalogOf(mappings)
@@ -74,7 +74,7 @@ const WORKED: WorkedUnits = { codes: new Set(CHECKED?.units), factors: CHECKED?.
 /**
  * Parses the files into catalog, units and tables.
  *
- * @throws WaybillError `catalog-invalid` with every problem of a file and its line
+ * @throws `catalog-invalid` with every problem of a file and its line
  */
 export function resourcesOf(files: CatalogFiles): MappingResources {
   const units = unitsOf(files)
@@ -96,7 +96,7 @@ export function resourcesOf(files: CatalogFiles): MappingResources {
 /**
  * Reads vendors' names for catalog entries, as pairs of key and name. Only drafts use them.
  *
- * @throws WaybillError `catalog-invalid`
+ * @throws `catalog-invalid`
  */
 export async function readSynonyms(
   mappings: string,
@@ -110,7 +110,7 @@ export async function readSynonyms(
 const unitsOf = (files: CatalogFiles): Units =>
   createUnits(readTable('catalog/unit-spellings.csv', files.unitSpellings), WORKED)
 
-/** Checks the shipped files at build time, and works out their units. @throws WaybillError `catalog-invalid` */
+/** Checks the shipped files at build time, and works out their units. @throws `catalog-invalid` */
 export function prepareCatalog(files: CatalogFiles): CheckedCatalog {
   const checked = checkCatalog(files)
   const entries = Object.values(checked.biometrics)
@@ -118,7 +118,7 @@ export function prepareCatalog(files: CatalogFiles): CheckedCatalog {
   return { ...checked, units: [...codes], factors: workOutFactors(codes, entries) }
 }
 
-/** Parses and checks the shipped files. @throws WaybillError `catalog-invalid` */
+/** Parses and checks the shipped files. @throws `catalog-invalid` */
 function checkCatalog(files: CatalogFiles): Omit<CheckedCatalog, 'units' | 'factors'> {
   const file = 'catalog/biometrics.yaml'
   const biometrics = parseYaml(files.biometrics, file, BiometricCatalog, 'catalog-invalid')

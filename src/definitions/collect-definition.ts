@@ -6,7 +6,6 @@ import { SftpWritten } from '../extract/sources/sftp.ts'
 import type { RemotePlace } from '../extract/sources/source.ts'
 import { ExportDefinition, remotePlace } from './export-definition.ts'
 
-/** Kinds collected per person. */
 const COLLECTED_OF_PEOPLE = [
   'biometrics',
   'conditions',
@@ -86,7 +85,6 @@ export const TargetDefinition = z.union([
 export type TargetDefinition = z.infer<typeof TargetDefinition>
 
 interface TargetPlace {
-  /** Local folder to which collections are written. */
   readonly folder: string
   /** Remote place to which the files are uploaded from there. */
   readonly remote?: RemotePlace

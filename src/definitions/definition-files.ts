@@ -31,11 +31,10 @@ export interface Job {
   readonly sources: readonly JobSource[]
   /** Path of the job's own catalog file. */
   readonly catalog: string | undefined
-  /** Place of `notify` in the job file. */
   readonly notifyAt: Place
 }
 
-/** Reads and checks a job file. @throws WaybillError `job-not-found`, `job-invalid`, `file-untrusted` */
+/** Reads and checks a job file. @throws `job-not-found`, `job-invalid`, `file-untrusted` */
 export async function readJob(folders: DefinitionFolders, name: string): Promise<Job> {
   const file = await findDefinition(folders.jobs, name, 'job-not-found', 'job')
   const { value, locate } = parseYaml(await readObeyed(file), shownPath(file), JobDefinition, 'job-invalid')
@@ -86,7 +85,6 @@ export interface JoinedExport extends ExportJoin {
 
 export interface LoadedMapping {
   readonly name: string
-  /** Path from which the mapping was read. */
   readonly file: string
   readonly read: ReadDefinition
   readonly definition: MappingDefinition
@@ -95,7 +93,6 @@ export interface LoadedMapping {
   readonly resources: MappingResources
   /** Lines of a draft that still need a decision, from 1. */
   readonly undecided: readonly number[]
-  /** Text of the mapping file. */
   readonly text: string
   /** Bundle as text, and its SHA-256. */
   readonly content: string
@@ -112,7 +109,7 @@ export interface LoadedMapping {
  * Reads and compiles a mapping.
  *
  * @param catalog path of the job's catalog file, laid over the shipped catalog
- * @throws WaybillError `mapping-not-found`, `mapping-invalid`, `catalog-invalid`, `file-untrusted`
+ * @throws `mapping-not-found`, `mapping-invalid`, `catalog-invalid`, `file-untrusted`
  */
 export async function readMapping(
   folders: DefinitionFolders,
@@ -127,7 +124,7 @@ export async function readMapping(
 /**
  * Reads a mapping for sending: an undecided guess of a draft must not reach the gateway.
  *
- * @throws WaybillError as `readMapping`; `mapping-invalid` if lines are undecided
+ * @throws as `readMapping`; `mapping-invalid` if lines are undecided
  */
 export async function readDecidedMapping(
   folders: DefinitionFolders,
@@ -274,7 +271,7 @@ export async function definitionsIn(folder: string): Promise<string[]> {
 /**
  * Reads the mappings of a job's sources, by name.
  *
- * @throws WaybillError as `readDecidedMapping`; `job-invalid` if a mapping has authorizations and the job has no folder for them
+ * @throws as `readDecidedMapping`; `job-invalid` if a mapping has authorizations and the job has no folder for them
  */
 export async function readMappings(
   folders: DefinitionFolders,

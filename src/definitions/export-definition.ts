@@ -88,25 +88,19 @@ const asPattern = (text: string, { addIssue }: z.RefinementCtx): void => {
 }
 
 export const ExportDefinition = z.strictObject({
-  /** Folder, relative to the job file; or a server. */
   from: z
     .union([FolderWritten, SftpWritten, S3Written])
     .meta({ description: 'A folder, relative to the job file; or a server.' }),
-  /** File names to take; `*` stands for anything, `{date:yyyyMMdd}` for a date in luxon tokens. */
   match: z
     .string()
     .min(1)
     .superRefine(asPattern)
     .meta({ description: 'Names to take; * stands for anything, {date:yyyyMMdd} for a date.' }),
   mapping: z.string().min(1).optional(),
-  /** Conditions for taking an export; all given ones must hold. */
   complete: z
     .strictObject({
-      /** Time without a change, in milliseconds. */
       stableFor: Duration.optional().meta({ description: 'Time without a change, like 60s.' }),
-      /** Marker file beside the export. */
       marker: companion.optional().meta({ description: 'Marker file beside the export, like {name}.done.' }),
-      /** Name of a manifest that lists the export, a pattern like `match`. */
       manifest: fileName
         .superRefine(asPattern)
         .optional()
@@ -114,31 +108,25 @@ export const ExportDefinition = z.strictObject({
     })
     .refine((rules) => Object.keys(rules).length > 0, 'is empty; write stableFor, marker or manifest')
     .optional(),
-  /** Checks before anything is sent. */
   verify: z
     .strictObject({ checksum: fileName })
     .optional()
     .meta({ description: 'Checks before anything is sent.' }),
-  /** Members of an archive to take, a pattern like `match`. */
   members: fileName
     .superRefine(asPattern)
     .optional()
     .meta({ description: 'Pattern for the members of an archive to take.' }),
-  /** Refuses files that are not encrypted. */
   encrypted: z
     .literal('pgp')
     .optional()
     .meta({ description: 'Refuse files that are not encrypted this way.' }),
-  /** Limits for the content of a compressed or encrypted file. */
   limits: z
     .strictObject({
       bytes: ByteSize.default(DEFAULT_LIMITS.bytes),
       ratio: z.int().min(1).default(DEFAULT_LIMITS.ratio),
     })
     .optional(),
-  /** Place for exports after a balanced run. */
   archive: z.string().min(1).optional().meta({ description: 'Place for exports after a balanced run.' }),
-  /** Expected arrivals. A notice goes out if an expectation is not met. */
   expect: ExpectDefinition.optional().meta({
     description: 'Expected arrivals: time, number and size of exports.',
   }),
@@ -160,7 +148,6 @@ export interface JobSource extends ArrivalRules {
 
 /** Expected arrivals: `count` exports by each time of `by`, since the time before. */
 export interface Expectation {
-  /** Cron line. */
   readonly by: string
   readonly zone: string
   readonly count: number

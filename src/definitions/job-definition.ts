@@ -177,9 +177,7 @@ export const JobDefinition = z
       description: 'Kinds to collect from the gateway. A job with this key sends no exports.',
     }),
     to: TargetDefinition.optional().meta({ description: 'Target of a collection.' }),
-    /** Mapping of all exports without a mapping. */
     mapping: z.string().min(1).optional().meta({ description: 'Mapping of all exports without a mapping.' }),
-    /** Catalog file laid over the shipped catalog for all mappings of the job, relative to the job file. */
     catalog: z
       .string()
       .min(1)

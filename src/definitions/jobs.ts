@@ -17,7 +17,7 @@ export type GatewaySettings = Pick<Settings, 'gatewayUrl' | 'apiKey' | 'accessTo
 /**
  * Chooses the gateway to send to. Job and settings must agree if both name a gateway, as either may be out of date.
  *
- * @throws WaybillError `gateway-not-set`; `gateway-differs` if job and settings name different gateways; `settings-invalid` if the
+ * @throws `gateway-not-set`; `gateway-differs` if job and settings name different gateways; `settings-invalid` if the
  * credentials for an address are missing
  */
 export function chooseGateway(
@@ -102,7 +102,7 @@ export async function readTargets(
   return undefined
 }
 
-/** Checks the settings that a job's targets need. @throws WaybillError `settings-invalid` if one is missing */
+/** Checks the settings that a job's targets need. @throws `settings-invalid` if one is missing */
 export function assertTellable(settings: NotifySettings, { definition, notifyAt }: Job): void {
   const findings = missingSettings(definition.notify, settings)
   if (findings.length === 0) return

@@ -19,15 +19,14 @@ export interface NotifySettings {
   readonly smtpUrl: string | undefined
   /** Sender of mails; set whenever `smtpUrl` is. */
   readonly smtpFrom: string | undefined
-  /** Environment variables for commands. */
   readonly commandEnvironment: Readonly<Record<string, string>>
 }
 
-/** Returns the key of a target, sixteen hex digits. The key depends on address or command alone, not on the position in the list. */
+/** Key of a target by address or command, regardless of the position in the list: sixteen hex digits. */
 export const keyOf = (target: TargetDefinition): string =>
   hash('sha256', JSON.stringify([kindOf(target), addressOf(target)]), 'hex').slice(0, 16)
 
-/** Returns the name of a target: `webhook hooks.example`, `mail to oncall@hospital.example`, `command ./page-oncall.sh` */
+/** Name of a target: `webhook hooks.example`, `mail to oncall@hospital.example`, `command ./page-oncall.sh` */
 export function nameOf(target: TargetDefinition): string {
   if ('webhook' in target) return `webhook ${new URL(target.webhook).host}`
   if ('email' in target) return `mail to ${target.email}`
@@ -41,7 +40,7 @@ const kindOf = (target: TargetDefinition): string =>
 const addressOf = (target: TargetDefinition): string =>
   'webhook' in target ? target.webhook : 'email' in target ? target.email : target.command
 
-/** Lists settings that the targets need and that are missing, each once. */
+/** Missing settings of the targets, each once. */
 export function missingSettings(
   targets: readonly TargetDefinition[],
   { webhookSecret, smtpUrl }: Pick<NotifySettings, 'webhookSecret' | 'smtpUrl'>,
@@ -62,7 +61,7 @@ export function missingSettings(
   ]
 }
 
-/** Single notification target. Each mail recipient is a target, so a failed mail is not sent again to the other recipients. */
+/** Single notification target. Each mail recipient is a target: a failed mail goes to nobody else again. */
 type TargetDefinition = { readonly on: 'failure' | 'always' | 'news' } & (
   | { readonly webhook: string }
   | { readonly email: string }
@@ -122,7 +121,7 @@ const Stored = z.array(
   ]),
 )
 
-/** Text of targets to be kept encrypted: it may hold secrets. */
+/** Text of targets, to be encrypted: addresses may hold secrets. */
 export const storedTargets = (targets: readonly Target[]): string => JSON.stringify(targets)
 
 /** Empty for a text of another version. */
@@ -131,7 +130,7 @@ export function readStoredTargets(text: string): Target[] {
   return data ?? []
 }
 
-/** An address whose messages do not show it: it may be the secret that allows posting. */
+/** Address, a possible secret: messages do not show the text. */
 function safeAddress(example: string) {
   const isSafe = (text: string): boolean => {
     const { protocol, hostname = '' } = URL.parse(text) ?? {}

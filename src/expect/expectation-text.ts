@@ -25,7 +25,6 @@ export interface WatchedSource {
 export interface Assessment extends Omit<ReturnType<typeof judge>, 'state' | 'known'> {
   readonly watched: WatchedSource
   readonly deadline: Deadline
-  /** Milliseconds since the epoch. */
   readonly at: number
   readonly state: Exclude<DeadlineState, 'seen'>
   /** Exports at the source that are incomplete. */

@@ -27,7 +27,6 @@ import {
 const AGAIN_MS = 15 * 60_000
 
 export interface ExpectationParts extends AssessmentParts {
-  /** Names the gateway in the ledger. */
   readonly gatewayOf: (job: Job) => string
   /** Sends a notice. A process killed in between leads to a second call, with a subject that was notified already. */
   readonly tell: (job: Job, notice: UnsentNotice) => Promise<void>
@@ -111,8 +110,8 @@ async function judgeAndTell(
   const first = asked === undefined && judged.every(({ state }) => state === 'unreachable')
   const record = recordOf(assessment, first)
   const own = judged.find(({ due }) => due === deadline.due)
-  const isNews =
-    own === undefined || (['state', 'arrived', 'small'] as const).some((key) => own[key] !== record[key])
+  // More files that arrive change no subject as long as the state is the same.
+  const isNews = own === undefined || own.state !== record.state || own.small !== record.small
   if (isNews && record.state !== 'seen') {
     // Before the record: a process killed in between notifies again, and each subject is notified once.
     for (const notice of expectationNotices(assessment, parts.gatewayOf(watched.job)))
@@ -126,7 +125,6 @@ const DATES = 3
 
 interface AssessmentParts {
   readonly ledger: Pick<Ledger, 'expectations'>
-  /** Credentials and keys of the sources. */
   readonly sources: SourceSettings
   readonly now: () => number
   /** Makes a signal for one check: aborts when nobody waits for the answer any more; with a `TimeoutError` after too long a time. */

@@ -39,11 +39,8 @@ interface ExpectedExports {
 interface Question {
   readonly expected: ExpectedExports
   readonly deadline: Deadline
-  /** Time of the check. */
   readonly now: number
-  /** Complete files at the source. */
   readonly found: readonly ArrivedFile[]
-  /** Files that runs have started with. */
   readonly taken: readonly ArrivedFile[]
   readonly earlier: readonly EarlierJudgement[]
 }
@@ -105,8 +102,6 @@ function smallAmong(
   const earlier = taken.filter((file) => !judged.has(fileKey(file)))
   return smallOnes(share, arrived, earlier)
 }
-
-/** Instants: milliseconds since the epoch. */
 export interface Deadline {
   /** The deadline before. Files that were there by then count for it. */
   readonly previous: number

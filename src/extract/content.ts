@@ -71,7 +71,7 @@ const remedyFor = (cause: unknown): string | undefined =>
 /**
  * Detects compression by the first bytes: vendors deliver `.csv` that is gzip and `.gz` that is not.
  * @param of required version of the file; undefined: the present one
- * @throws WaybillError `export-changed`; an error of the file system
+ * @throws `export-changed`; an error of the file system
  */
 export async function detectCompression(
   path: string,
@@ -83,7 +83,7 @@ export async function detectCompression(
   return { kind: known?.[0] ?? 'plain', limits, version, reading: { file: 0, content: 0 } }
 }
 
-/** Reads the first bytes of a file. @throws WaybillError as `openVersion`; an error of the file system */
+/** Reads the first bytes of a file. @throws as `openVersion`; an error of the file system */
 export async function readHead(
   path: string,
   bytes: number,
@@ -100,7 +100,7 @@ export async function readHead(
 
 /**
  * The decoded content from an offset on, read as it is consumed. Compressed content is decompressed from the start.
- * @throws WaybillError `export-unreadable` (also for a damaged or cut-off compressed file), `export-too-large`, `export-changed` where the
+ * @throws `export-unreadable` (also for a damaged or cut-off compressed file), `export-too-large`, `export-changed` where the
  *   content ends before the offset; the reason of an aborted signal
  */
 export async function* readContent(
@@ -162,7 +162,7 @@ async function* readCompressed(
   yield* behind(path, counted(), from)
 }
 
-/** Drops the bytes before an offset. @throws WaybillError `export-changed` where the content ends before the offset */
+/** Drops the bytes before an offset. @throws `export-changed` where the content ends before the offset */
 export async function* behind(
   path: string,
   content: AsyncIterable<Buffer>,
@@ -177,7 +177,7 @@ export async function* behind(
   if (ahead > 0) throw tooShort(path, from)
 }
 
-/** Offset of the first byte behind a byte order mark. @throws WaybillError `export-empty` */
+/** Offset of the first byte behind a byte order mark. @throws `export-empty` */
 export async function textStart(path: string, content: AsyncIterable<Buffer>): Promise<number> {
   const { bytes } = await readStart(content, BOM.length + 1)
   const start = bytes.subarray(0, BOM.length).equals(BOM) ? BOM.length : 0
@@ -194,7 +194,7 @@ const tooShort = (path: string, from: number): WaybillError =>
 export const versionOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
   `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`
 
-/** Refuses a pipe, which can be read only once, and a device, which may never end. @throws WaybillError `export-unreadable` */
+/** Refuses a pipe, which can be read only once, and a device, which may never end. @throws `export-unreadable` */
 export function assertFile(path: string, found: Pick<BigIntStats, 'isFile' | 'isDirectory'>): void {
   if (!found.isFile() && !found.isDirectory())
     throw unreadable(path, new Error('it is a pipe or a device, not a file'), 'Name a file.')
@@ -203,7 +203,7 @@ export function assertFile(path: string, found: Pick<BigIntStats, 'isFile' | 'is
 /**
  * Opens a file to read.
  * @param version required; undefined: any
- * @throws WaybillError `export-changed`, `export-unreadable` (a pipe); an error of the file system
+ * @throws `export-changed`, `export-unreadable` (a pipe); an error of the file system
  */
 export async function openVersion(
   path: string,
@@ -222,7 +222,7 @@ export async function openVersion(
   }
 }
 
-/** @throws WaybillError `export-changed` */
+/** @throws `export-changed` */
 export function assertVersion(path: string, found: string, version: string): void {
   if (found !== version)
     throw exportError(path, 'The export changed after it was opened.', { code: 'export-changed' })
@@ -232,7 +232,6 @@ export function assertVersion(path: string, found: string, version: string): voi
 const HARMLESS_BYTES = 64 * 1024 ** 2
 
 export interface ContentLimits {
-  /** Most unpacked bytes of a delivery. */
   readonly bytes: number
   /** Most unpacked bytes of a delivery, as a multiple of its size. */
   readonly ratio: number
@@ -253,7 +252,7 @@ export const DEFAULT_LIMITS: ContentLimits = { bytes: 10 * 1024 ** 3, ratio: 200
  * reading.
  * @param address of the delivery
  * @param packedBytes size of the delivery
- * @throws WaybillError `export-too-large`; the reason of an aborted signal
+ * @throws `export-too-large`; the reason of an aborted signal
  */
 export function countWhole(
   address: string,
@@ -317,11 +316,10 @@ interface Fingerprint {
   readonly sha256: string
   /** Size of the file as delivered. */
   readonly bytes: number
-  /** The first 16 digits of `sha256`: the start of transaction ids. */
   readonly exportId: string
 }
 
-/** Reads a whole file for its SHA-256. @throws WaybillError as `digestOf`, `export-unreadable` */
+/** Reads a whole file for its SHA-256. @throws as `digestOf`, `export-unreadable` */
 export async function fingerprint(
   path: string,
   signal?: AbortSignal,
@@ -338,7 +336,7 @@ export async function fingerprint(
  * @param signal ends the reading; aborted with a `WaybillError`
  * @param version required; undefined: any
  * @returns hexadecimal digits in lower case
- * @throws WaybillError as `openVersion`; an error of the file system; the reason of an aborted signal
+ * @throws as `openVersion`; an error of the file system; the reason of an aborted signal
  */
 export async function digestOf(
   path: string,

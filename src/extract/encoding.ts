@@ -2,6 +2,7 @@
  * Character encoding of an export: as the mapping says, or as the first bytes prove; never a guess. Other encodings become UTF-8, chunk by
  * chunk.
  */
+import { isUtf8 } from 'node:buffer'
 import { exportError } from './content.ts'
 
 /**
@@ -32,13 +33,17 @@ const MARKS: readonly { readonly bytes: Buffer; readonly encoding: string }[] = 
 /**
  * Encoding of a content that begins with `head`.
  * @param asked a label, or `auto`: the byte order mark decides, then the NUL that is half of every ASCII character in UTF-16, else UTF-8
- * @throws WaybillError `export-unreadable`: a mark that contradicts `asked`; UTF-32
+ * @throws `export-unreadable`: a mark that contradicts `asked`; UTF-32
  */
 export function findEncoding(path: string, head: Buffer, asked: string): string {
   const marked = MARKS.find(({ bytes }) => head.subarray(0, bytes.length).equals(bytes))?.encoding
   if (marked === 'utf-32') throw contradiction(path, marked, 'Have the file exported as UTF-8.')
   if (asked === 'auto') return marked ?? byNul(head)
   const named = encodingOf(asked) ?? asked
+  if (marked === undefined && ONE_BYTE.test(named) && isUtf8Beyond(head))
+    throw exportError(path, `The export is UTF-8. Read as ${asked}, its names would be garbled.`, {
+      remedy: `Leave \`encoding: ${asked}\` out of \`read\`.`,
+    })
   if (marked === undefined || marked === named) return named
   throw contradiction(
     path,
@@ -49,6 +54,15 @@ export function findEncoding(path: string, head: Buffer, asked: string): string 
 
 const contradiction = (path: string, marked: string, remedy: string) =>
   exportError(path, `The export begins with the byte order mark of ${marked}.`, { remedy })
+
+/** Encodings with one byte a character. */
+const ONE_BYTE = /^(?:windows-1|iso-8859|macintosh|x-mac|koi8|ibm)/
+
+/** True for whole lines of UTF-8 with letters that cannot be chance: of Latin languages, or several. A closing `É”` of windows-1252 is valid, too. */
+function isUtf8Beyond(head: Buffer): boolean {
+  const lines = head.subarray(0, head.lastIndexOf(10) + 1)
+  return isUtf8(lines) && /[\xc2\xc3]|(?:[\x80-\xff][^\x80-\xff]*){4}/.test(lines.toString('latin1'))
+}
 
 /**
  * Proof of UTF-16: the first character and a tenth of all units are ASCII, and NULs hardly stand elsewhere. A NUL or two in UTF-8 are damage.

@@ -21,7 +21,7 @@ const BATCH = /[^ -~](FHS|BHS|BTS|FTS)(?=[^A-Za-z0-9])/g
  * Reads the last bytes; the whole file if it is compressed, or HL7.
  * @param bytes of the file
  * @returns undefined for formats without lines
- * @throws WaybillError `export-unreadable`, `export-too-large`, `export-changed`
+ * @throws `export-unreadable`, `export-too-large`, `export-changed`
  */
 export async function readEnd(
   path: string,

@@ -49,7 +49,6 @@ export interface RowFrame extends Frame, Origin {
 /** Origin of the first row of a content. */
 export const firstOrigin = (byteOffset: number): Origin => ({ row: 1, line: 1, byteOffset })
 
-/** Number of data rows by the trailer, and by count. */
 interface ControlTotal {
   readonly stated: number
   readonly found: number
@@ -57,7 +56,6 @@ interface ControlTotal {
 
 /** An opened export of any format. */
 export interface OpenFormat {
-  /** Name of the sheet of a workbook. */
   readonly sheet?: string
   /** Observations about the file that change no row, without the content of any cell: hidden rows, merged cells. */
   readonly notes?: readonly string[]
@@ -68,7 +66,7 @@ export interface OpenFormat {
   /**
    * The rows in blocks of some hundred, read as they are consumed.
    * @param from origin of the first row, from an earlier reading: the rows are equal to those of that reading. Default: the first row
-   * @throws WaybillError `export-unreadable`; `export-changed` where the content ends before `from`
+   * @throws `export-unreadable`; `export-changed` where the content ends before `from`
    */
   rows(from?: Origin): AsyncIterable<readonly Row[]>
   /**

@@ -5,7 +5,6 @@ import { LF } from './framing.ts'
 
 /** Place of the rows in a JSON export. */
 export interface RecordsPath {
-  /** Text of the mapping. */
   readonly text: string
   /** Member names from the document to the list. */
   readonly to: readonly string[]

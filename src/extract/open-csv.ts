@@ -20,7 +20,7 @@ import {
 import type { CsvDefinition, Dialect } from './read-definition.ts'
 import { findOtherHeader } from './second-header.ts'
 
-/** @throws WaybillError `export-unreadable`, `export-empty` */
+/** @throws `export-unreadable`, `export-empty` */
 export async function openCsv(
   path: string,
   compression: Compression,
@@ -39,10 +39,13 @@ export async function openCsv(
   const isOtherHeader = findOtherHeader(read.header === 'none' ? [] : data.columns)
   const expected = { width: data.columns.length, named, isOtherHeader }
   const format = csvFormat({ ...form, expected })
+  const trailer = source.trailer && cellsOf(source.trailer.text, dialect)
+  if (read.trailer?.match === undefined && trailer?.length === data.columns.length && trailer.some(isDate))
+    throw missing(path, 'ends with a line that has a date and the cells of a row, and no trailer')
   const stated =
-    source.trailer === undefined || read.trailer?.count === undefined
+    trailer === undefined || read.trailer?.count === undefined
       ? undefined
-      : statedCount(path, read.trailer.count.cell, cellsOf(source.trailer.text, dialect))
+      : statedCount(path, read.trailer.count.cell, trailer)
   return {
     columns: data.columns,
     seekable: source.seekable,
@@ -170,7 +173,7 @@ async function* withoutFirst(
   }
 }
 
-/** @throws WaybillError `export-unreadable` for JSON or HL7 v2: each line would be a broken row, without the reason */
+/** @throws `export-unreadable` for JSON or HL7 v2: each line would be a broken row, without the reason */
 function refuseOthers(path: string, { bytes }: Head): void {
   const head = bytes.toString('utf8', 0, 200)
   const [json, list] = /^\s*(\[\s*)?\{\s*["}]/.exec(head) ?? []
@@ -216,14 +219,14 @@ function findHeader(
   return at === -1 ? undefined : at
 }
 
-/** @throws WaybillError `export-empty` (no record), `export-unreadable` (not found, broken, a name twice) */
+/** @throws `export-empty` (no record), `export-unreadable` (not found, broken, a name twice) */
 export async function readHeader(
   path: string,
   place: HeaderPlace,
   duplicates: CsvDefinition['duplicates'],
   blocks: AsyncIterable<readonly Row[]>,
 ): Promise<Header> {
-  const wanted = place.find === undefined ? 1 : SEARCHED_RECORDS
+  const wanted = (place.find === undefined ? 1 : SEARCHED_RECORDS) + place.skip
   const rows: Row[] = []
   for await (const block of blocks) {
     rows.push(...block)
@@ -249,8 +252,20 @@ export async function readHeader(
         'If the file is complete, correct `read` in the mapping. Otherwise ask the vendor for the file again.',
     })
   }
-  return { columns: columnsOf(path, row, row.cells, duplicates), origin: row }
+  const columns = columnsOf(path, row, row.cells, duplicates)
+  const below = rows.slice(rows.indexOf(row) + 1).slice(0, place.skip)
+  const dated = below.find((one) => one.kind === 'cells' && one.cells.some(isDate))
+  if (dated === undefined) return { columns, origin: row }
+  throw exportError(path, 'A record that `read.header.skip` leaves out has a date, like a row.', {
+    line: dated.line,
+    remedy: 'If this export lacks a record below the header, as of units, correct `skip` or ask the vendor.',
+  })
 }
+
+/** Dates as exports write them. */
+const DATE =
+  /^(?:\d{1,4}([-/.])\d{1,2}\1\d{1,4}|(?:19|20)\d\d[01]\d[0-3]\d(?:\d{4}){0,2}|\d{1,2}[- ][a-z]{3,9}[- ]\d{2,4}|[a-z]{3,9} \d{1,2},? \d{4})(?=$|[T ])/i
+const isDate = (cell: string): boolean => DATE.test(cell.trim())
 
 /** Most repeated names in a message. */
 const MOST_NAMED = 20
@@ -298,7 +313,6 @@ const SAMPLE_RECORDS = 100
 /** Shares of the records as wide as the header, tried in turn: the strictest with one delimiter decides. */
 const SHARES = [1, 0.9, 0.5]
 
-/** Start of a content: UTF-8, behind the byte order mark. */
 interface Head {
   readonly bytes: Buffer
   readonly whole: boolean
@@ -386,7 +400,7 @@ interface Trailer {
  * read: no row is taken for the trailer, nor the trailer for a row.
  * @param content from `from` on to the end; only the last of it is held
  * @param isStart whether a line starts at `from`
- * @throws WaybillError `export-unreadable` where the export does not end with the trailer
+ * @throws `export-unreadable` where the export does not end with the trailer
  */
 async function findTrailer(
   path: string,
@@ -429,7 +443,7 @@ function trailerLength({ match, lines = 0 }: TrailerDefinition, texts: readonly 
   return texts.length - 1 - texts.findLastIndex((text) => !pattern.test(text))
 }
 
-/** The only run of digits in a cell of the trailer. @throws WaybillError `export-unreadable` for none, or several */
+/** The only run of digits in a cell of the trailer. @throws `export-unreadable` for none, or several */
 function statedCount(path: string, cell: number, cells: readonly string[]): number {
   const digits = /^\D*(\d{1,15})\D*$/.exec(cells[cell - 1] ?? '')?.[1]
   if (digits === undefined)
@@ -474,7 +488,6 @@ async function* countDecoded(
   }
 }
 
-/** Ends content after a number of bytes. */
 async function* upTo(content: AsyncIterable<Buffer>, bytes: number): AsyncGenerator<Buffer> {
   let left = bytes
   for await (const chunk of content) {
@@ -487,7 +500,6 @@ async function* upTo(content: AsyncIterable<Buffer>, bytes: number): AsyncGenera
 /** No byte: an absent mark never matches. */
 const NONE = -1
 
-/** @param delimiter of the definition, or as found */
 function dialectOf(read: CsvDefinition, delimiter: string): Dialect {
   const escapedBy = read.escape === 'doubled' || read.escape === read.quote ? undefined : read.escape
   return {

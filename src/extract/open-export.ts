@@ -47,13 +47,13 @@ type RecordsDefinition = Extract<ReadDefinition, { format: 'records' }>
 export interface OpenExport extends OpenFormat {
   /** Share of the file, from 0 to 1, before an offset; of a compressed file an estimate. */
   share(byteOffset: number): number
-  /** Compares the version of the file. @throws WaybillError `export-changed`, or `export-unreadable` for a missing file */
+  /** Compares the version of the file. @throws `export-changed`, or `export-unreadable` for a missing file */
   assertUnchanged(): Promise<void>
 }
 
 /**
  * @param version required, from the time of its SHA-256; undefined: any
- * @throws WaybillError `export-changed`, `export-unreadable` (not found, damaged, a header that cannot be read or names a column twice, another
+ * @throws `export-changed`, `export-unreadable` (not found, damaged, a header that cannot be read or names a column twice, another
  *   encoding, delimiter or trailer than in the mapping), `export-empty` (no bytes; for CSV, no header), `export-too-large`
  */
 export async function openExport(
@@ -93,7 +93,7 @@ async function openFormat(
   }
 }
 
-/** @throws WaybillError `export-unreadable` */
+/** @throws `export-unreadable` */
 export async function lookAt(path: string): Promise<{ readonly version: string; readonly bytes: number }> {
   const found = await stat(path, { bigint: true }).catch((cause) => {
     throw unreadable(path, cause)
@@ -102,7 +102,7 @@ export async function lookAt(path: string): Promise<{ readonly version: string; 
   return { version: versionOf(found), bytes: Number(found.size) }
 }
 
-/** @throws WaybillError `export-empty`, `export-unreadable` */
+/** @throws `export-empty`, `export-unreadable` */
 async function openRecords(
   path: string,
   compression: Compression,

@@ -44,7 +44,7 @@ function passBlank(bytes: Buffer, from: number): number {
   }
 }
 
-/** @throws WaybillError `export-empty`; `export-unreadable` where neither a message nor a batch begins */
+/** @throws `export-empty`; `export-unreadable` where neither a message nor a batch begins */
 export async function openHl7v2(
   path: string,
   compression: Compression,

@@ -34,7 +34,7 @@ type JsonDefinition = Extract<ReadDefinition, { format: 'json' }>
 /** Paths from the document to members outside of the list, by their names in rows. */
 type ContextPaths = Readonly<Record<string, readonly string[]>>
 
-/** @throws WaybillError `export-empty`, `export-unreadable` */
+/** @throws `export-empty`, `export-unreadable` */
 export async function openJson(
   path: string,
   compression: Compression,
@@ -122,7 +122,6 @@ function isBlank(bytes: Buffer, start: number, end: number): boolean {
   return true
 }
 
-/** Layout of an export, as found up to its first row. */
 interface JsonRecords {
   readonly source: JsonSource
   readonly records: RecordsPath
@@ -134,7 +133,7 @@ interface JsonRecords {
 
 /**
  * Finds the first row.
- * @throws WaybillError `export-empty`: only white space; `export-unreadable`: not JSON, no list where the path leads, or no context before the
+ * @throws `export-empty`: only white space; `export-unreadable`: not JSON, no list where the path leads, or no context before the
  *   list
  */
 async function findRecords(
@@ -283,7 +282,6 @@ const BLOCK_ROWS = 256
 type Expected = 'first' | 'element' | 'lone' | 'document' | 'tail'
 
 interface ElementFrame extends RowFrame {
-  /** Offset in the content: start of the first line of the element. */
   readonly lineStart: number
 }
 
@@ -295,8 +293,8 @@ interface Cut {
 }
 
 /**
- * Frames a block of elements in the window. Leaves the cursor where reading goes on, or at an element with a fault; without a comma or the end
- * behind an element, its end is uncertain: that is a fault of the element, too.
+ * Frames a block of elements in the window, up to a fault. Without a comma or the end behind an element, its end is uncertain: that is a fault of the
+ * element, too.
  */
 function cutElements(cursor: JsonCursor, from: Expected, row: number): Cut {
   const { bytes, ended } = cursor.window
@@ -403,7 +401,6 @@ function faultIn(text: string, frame: ElementFrame): JsonFault {
   return jsonFault(at < text.length, placeIn(text, at, frame))
 }
 
-/** Place of a position in the text of an element. */
 const placeIn = (text: string, at: number, frame: ElementFrame): JsonPlace =>
   placeBehind(Buffer.from(text.slice(0, at)), startOf(frame))
 
@@ -412,7 +409,6 @@ const startOf = ({ line, byteOffset, lineStart }: ElementFrame): JsonPlace => ({
   column: byteOffset - lineStart + 1,
 })
 
-/** Most bytes of a member of the context. */
 const CONTEXT_BYTES = 1024 * 1024
 const KEYS_SHOWN = 12
 const NULL = 0x6e
@@ -500,7 +496,6 @@ class Envelope {
     return new JsonFault(`"${this.#records.text}" leads nowhere: ${met}`, place)
   }
 
-  /** Parts of the context in a member. */
   #taken(depth: number, key: string) {
     const { to } = this.#records
     return this.#context.filter(
@@ -564,12 +559,8 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const MINUS = 0x2d
 
-type JsonReading =
-  | { readonly value: JsonValue }
-  /** Message without any content. */
-  | { readonly problem: string }
+type JsonReading = { readonly value: JsonValue } | { readonly problem: string }
 
-/** Text of a place in a message. */
 type Spot = (at: number) => string
 
 const columnAlone: Spot = (at) => `column ${at + 1}`
@@ -592,9 +583,8 @@ export function readJson(text: string, spot: Spot = columnAlone): JsonReading {
 }
 
 /**
- * Quotes each number, and counts the members of all objects (the colons outside strings). Invalid JSON stays invalid: a number is quoted
- * only in its valid form and never as a key, and the rest of an invalid number then follows a string, which the grammar forbids. Takes with
- * JSON.parse 1.5 times the time of JSON.parse alone; a reviver that reads `context.source` takes 5 times as long.
+ * Quotes each number, and counts the members of all objects (colons outside strings). Invalid JSON stays invalid: an invalid number leaves its rest
+ * behind a string. Takes 1.5 times as long as JSON.parse alone; a reviver that reads `context.source`, 5 times.
  */
 function quoteNumbers(text: string): { quoted: string; members: number } {
   let quoted = ''
@@ -689,7 +679,6 @@ function behind(pattern: RegExp, text: string, at: number): number {
 interface FramedValue {
   /** Behind the last byte; the start for what is no value (a comma, say). */
   readonly end: number
-  /** Number of line feeds. */
   readonly lines: number
   /** Behind the last line feed; -1 for none. */
   readonly lineStart: number
@@ -765,8 +754,8 @@ const isBorder = (byte: number | undefined): boolean =>
 const isMark = (byte: number | undefined): boolean => byte !== undefined && MARKS[byte] === 1
 
 /**
- * True if a framed value that is not JSON ends for certain with its frame: brackets match in kind, and each string stands between marks of
- * structure. A quote too many or too few turns texts into structure and structure into texts; then a string stands beside characters of a text.
+ * True if a framed value that is not JSON ends for certain with its frame: brackets match in kind, and strings stand between marks of structure. A
+ * quote too many or too few puts a string beside characters of a text.
  */
 function endsForCertain(text: string): boolean {
   const open: string[] = []
@@ -798,7 +787,6 @@ const ESCAPE = /^\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/
 
 type JsonSource = Pick<TextSource, 'path' | 'start' | 'text'>
 
-/** Fault of the content, with names of members as its only content. */
 class JsonFault extends Error {
   readonly place: JsonPlace
 
@@ -845,7 +833,6 @@ class JsonCursor {
     this.position = 0
   }
 
-  /** Passes white space in the window. */
   passSpace(): void {
     const { bytes } = this.window
     while (isSpace(bytes[this.position])) {
@@ -894,7 +881,6 @@ class JsonCursor {
     } while (open.length > 0)
   }
 
-  /** Passes the name of a member. @throws JsonFault */
   async readKey(): Promise<string> {
     if ((await this.peek()) !== QUOTE) throw this.broken()
     const key = await this.readValue(TOKEN_BYTES)
@@ -902,7 +888,6 @@ class JsonCursor {
     return key
   }
 
-  /** Reads and passes a value. @throws JsonFault, also for more than `limit` bytes */
   async readValue(limit: number): Promise<JsonValue> {
     await this.peek()
     const framed = await this.frame()

@@ -24,17 +24,15 @@ interface Book {
   readonly context: SheetContext
 }
 
-/** Chosen sheet, after its survey. */
 interface OpenSheet {
   readonly sheet: SheetEntry
   readonly context: SheetContext
   readonly top: Top
   readonly survey: Survey
-  /** Size of the part. */
   readonly bytes: number
 }
 
-/** @throws WaybillError `export-unreadable`, `export-empty`, `export-too-large` */
+/** @throws `export-unreadable`, `export-empty`, `export-too-large` */
 export async function openXlsx(
   path: string,
   compression: Compression,
@@ -57,7 +55,7 @@ export async function openXlsx(
   }
 }
 
-/** Names of the sheets with content, visible ones first. @throws WaybillError as `openXlsx` */
+/** Names of the sheets with content, visible ones first. @throws as `openXlsx` */
 export async function filledSheets(path: string): Promise<readonly string[]> {
   const compression = await detectCompression(path, DEFAULT_LIMITS)
   const list = async function* (opened: WorkbookPackage) {
@@ -105,7 +103,7 @@ async function* lookThrough(
   yield { sheet, context: book.context, top, survey, bytes: opened.sizeOf(sheet.part) }
 }
 
-/** @throws WaybillError `export-unreadable` (not there, or one of several), `export-empty` */
+/** @throws `export-unreadable` (not there, or one of several), `export-empty` */
 async function sheetOf(book: Book, wanted: string | undefined): Promise<SheetEntry> {
   const { path, sheets } = book
   const listed = (some: readonly SheetEntry[]): string =>
@@ -205,9 +203,7 @@ interface Top {
 interface Survey {
   /** Offset of the first row that is not read. */
   readonly end: number
-  /** Row numbers that occur more than once. */
   readonly repeated: ReadonlySet<number>
-  /** See `OpenFormat`. */
   readonly notes: readonly string[]
 }
 
@@ -225,16 +221,15 @@ const TOTALS = /^(?:grand |sub-? ?)?(?:totale?s?|gesamt(?:summe)?|zwischensumme)
 interface Sign {
   readonly line: number
   readonly offset: number
-  /** Rows before. */
   readonly before: number
 }
 
 const isFilled = (cell: string | undefined): boolean => (cell ?? '').trim() !== ''
 
 /**
- * Survey of a sheet before its rows are read. Merged cells, filters and checksums follow the rows but concern all of them, and another
- * table may follow below. Doubts are reported or refused, never guessed.
- * @throws WaybillError `export-unreadable` for ambiguous rows or columns
+ * Survey of a sheet before its rows are read: merged cells, filters and another table below concern all rows. Doubts are reported or refused, never
+ * guessed.
+ * @throws `export-unreadable` for ambiguous rows or columns
  */
 function createSurveyor(path: string, read: XlsxDefinition, { columns, line: headerLine }: Top) {
   const seen = new Uint8Array(MOST_ROWS / 8 + 1)
@@ -389,14 +384,12 @@ const mergedHeader = (path: string, line: number, merged: readonly string[], unn
   )
 
 interface SheetRow {
-  /** Number of the row, from 1. */
   readonly line: number
   /** Place in the part, in characters. */
   readonly offset: number
   readonly isHidden: boolean
   /** Texts (`cellText`) from column A to the last one with content. */
   readonly cells: readonly string[]
-  /** Reason why the row is ambiguous. */
   readonly problem: string | undefined
   /** A formula aggregates cells of several rows. */
   readonly isSum: boolean
@@ -404,15 +397,12 @@ interface SheetRow {
 
 /** Filled in while a sheet is read. */
 interface SheetFacts {
-  /** Declared range. */
   dimension: string
-  /** Ranges of merged cells. */
   merges: string[]
   /** A filter may hide rows. */
   isFiltered: boolean
 }
 
-/** References of cells. */
 interface SheetContext {
   readonly forms: readonly NumberForm[]
   readonly shared: SharedText
@@ -442,7 +432,6 @@ function addressOf(text: string): Address | undefined {
   return isOne ? { column: column - 1, row } : undefined
 }
 
-/** Letters of a column, from 0. */
 const columnName = (column: number): string =>
   (column < 26 ? '' : columnName(Math.floor(column / 26) - 1)) + String.fromCharCode(65 + (column % 26))
 
@@ -562,7 +551,6 @@ function collectRows({ forms, shared, epoch }: SheetContext, found: SheetRow[]) 
   }
 }
 
-/** A worksheet in the list of the workbook. */
 interface SheetEntry {
   readonly name: string
   readonly part: string
@@ -634,12 +622,11 @@ async function readStyles(opened: WorkbookPackage, part: string | undefined): Pr
   return ids.map((id) => forms.get(id) ?? PLAIN)
 }
 
-/** Most bytes of shared strings. */
 const MOST_STRING_BYTES = 128 * 1024 * 1024
 
 /**
  * The table of shared strings (18.4.9), in one buffer: an array of texts would take several times the memory.
- * @throws WaybillError `export-too-large`
+ * @throws `export-too-large`
  */
 export async function readStrings(
   path: string,
@@ -707,13 +694,10 @@ function createText() {
   }
 }
 
-/** Meaning of a number format. */
 interface NumberForm {
   /** Least digits of an id. */
   readonly zeros: number
-  /** Shows days. */
   readonly date: boolean
-  /** Shows hours, minutes or seconds. */
   readonly time: boolean
   /** Counts hours beyond a day. */
   readonly elapsed: boolean
@@ -840,20 +824,17 @@ function decimalText(value: number): string {
 interface StoredCell {
   /** Attribute `t` (18.18.11). */
   readonly type: string
-  /** Text of `v`. */
   readonly value: string | undefined
-  /** Text of `is`. */
   readonly inline: string | undefined
   readonly hasFormula: boolean
   readonly form: NumberForm
 }
 
-/** Text in the table of shared strings by index. */
 type SharedText = (index: number) => string | undefined
 
 /**
- * Text of a cell, as stored and not as shown, or a marker for none (`cellFault`). A number format matters where it makes a number a date, a
- * time, or an id with leading zeros. Sections are those of ISO/IEC 29500-1 (ECMA-376-1).
+ * Text of a cell as stored, not as shown, or a marker for none (`cellFault`). A number format matters for dates, times, and ids with leading zeros.
+ * Sections are those of ISO/IEC 29500-1.
  */
 function cellText(cell: StoredCell, shared: SharedText, epoch: Epoch): string {
   const { type, value, inline, hasFormula, form } = cell

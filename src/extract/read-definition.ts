@@ -58,7 +58,6 @@ const trailer = z
   .strictObject({
     /** The last lines that match are the trailer. */
     match: regularExpression.optional(),
-    /** Length of the trailer. */
     lines: z.int().min(1).max(100).optional(),
     /** Cell, from 1, in the first line of the trailer with the number of rows. */
     count: z.strictObject({ cell: z.int().min(1) }).optional(),
@@ -158,7 +157,6 @@ export interface Dialect {
   readonly escapedBy: number
   /** A quote inside a cell that does not begin with one is text. */
   readonly lenient: boolean
-  /** Start of a comment line. */
   readonly comment: Buffer | undefined
   /** Characters of each cell, in place of delimiters and quotes. */
   readonly widths: readonly number[] | undefined

@@ -35,7 +35,7 @@ export const isOfficeDocument = (members: readonly string[]): boolean =>
 const isOpenDocument = (has: (name: string) => boolean): boolean =>
   has('content.xml') && has('META-INF/manifest.xml')
 
-/** True for a zip archive, a workbook among them, or an old office document. @throws WaybillError `export-unreadable` */
+/** True for a zip archive, a workbook among them, or an old office document. @throws `export-unreadable` */
 export async function isPacked(path: string): Promise<boolean> {
   const packing = await packingOf(path).catch((cause) => {
     throw unreadable(path, cause)
@@ -45,7 +45,7 @@ export async function isPacked(path: string): Promise<boolean> {
 
 /**
  * Refuses a file of another kind than the mapping reads, by its first bytes, if rows or parts could not say why.
- * @throws WaybillError `export-unreadable`, `export-empty`
+ * @throws `export-unreadable`, `export-empty`
  */
 export async function refuseKind(path: string, compression: Compression, format: string): Promise<void> {
   const packing = await packingOf(path, compression.version)
@@ -81,7 +81,6 @@ async function holdsUtf16(path: string, compression: Compression, text: string):
 export interface WorkbookPackage {
   /** OpenDocument 1.3, part 2, 2.2.1. */
   readonly isOpenDocument: boolean
-  /** Unpacked bytes of a part. */
   sizeOf(name: string): number
   /** @throws Error with the reason; WaybillError `export-too-large` */
   read(name: string): AsyncIterable<Buffer>
@@ -92,13 +91,12 @@ export interface WorkbookPackage {
 interface Relationship {
   /** The last word of the type. */
   readonly type: string
-  /** Name of a part. */
   readonly target: string
 }
 
 const MOST_PARTS = 10_000
 
-/** Opens the package for `use`. @throws WaybillError `export-unreadable`, `export-changed` */
+/** Opens the package for `use`. @throws `export-unreadable`, `export-changed` */
 export async function* usingPackage<Result>(
   path: string,
   compression: Compression,

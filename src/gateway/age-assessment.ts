@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import { type Answer, checkAccount, checkNumber, checkSuccess } from './answer.ts'
 import { type Account, accountQuery } from './contract/account.ts'
 import {
@@ -13,7 +14,7 @@ import type { Transport } from './transport.ts'
 /** Bound on the number of a person's tests; a person takes a few a year. */
 const YEARS_OF_TESTS = 10
 
-const readRecommendations = (answer: Answer): Recommendations => answer.read(Recommendations)
+const readRecommendations = (answer: Answer): z.infer<typeof Recommendations> => answer.read(Recommendations)
 
 /** Results of a user's age assessment, called with the API key alone (section "Age assessment"). */
 export type AgeAssessment = ReturnType<typeof createAgeAssessment>
@@ -74,7 +75,7 @@ export function createAgeAssessment(transport: Transport) {
   }
 }
 
-function readResult(answer: Answer): AgeResult | undefined {
+function readResult(answer: Answer): z.infer<typeof AgeResult> | undefined {
   if (answer.status === 404 || answer.status === 204) return undefined
   return answer.read(AgeResult.nullable()) ?? undefined
 }

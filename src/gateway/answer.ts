@@ -16,7 +16,6 @@ export class UnreadableAnswer extends Error {
   }
 }
 
-/** Strips a byte order mark, which JSON.parse refuses and RFC 8259 section 8.1 lets a reader ignore. */
 const UTF8 = new TextDecoder()
 
 /** Complete answer. */
@@ -24,7 +23,6 @@ export interface Answer {
   readonly status: number
   /** Id of the request in logs; not sent. */
   readonly requestId: string
-  /** Body after decompression. */
   readonly body: Uint8Array
   /** Parses the body as JSON; undefined for other text, and for JSON nested deeper than `DEEPEST`. */
   json(): unknown
@@ -127,7 +125,6 @@ interface Paging<Item> {
   readonly first?: number | undefined
   /** Items on a full page, if known. A shorter page is the last. */
   readonly full?: number | undefined
-  /** Returns the identity of an item. */
   readonly keyOf: (item: Item) => string
 }
 
@@ -181,7 +178,6 @@ export function checkAccount(asked: Pick<Account, 'reference' | 'type'>, named: 
   checkOne(asked.type === 'accountId' ? [asked.reference, ...ids] : ids)
 }
 
-/** Removes duplicates. Usually all records name the same account. */
 function distinct(named: readonly unknown[]): unknown[] {
   const seen = new Map<unknown, Set<unknown>>()
   return named.filter((account) => {
@@ -218,7 +214,6 @@ const CreateEnvelope = EnvelopeWith(
 /** Readable 2xx answer to a create call. */
 export interface CreateAnswer<Echoed extends Echo = Echo> {
   readonly status: number
-  /** Id of the request in logs; not sent. */
   readonly requestId: string
   /** `accepted` if the answer has as many records as the request, and no errors. */
   readonly class: 'accepted' | 'accepted-in-part'

@@ -5,7 +5,7 @@ import { WaybillError } from '../model/errors.ts'
 /**
  * Parses the gateway's address. It may have a path, to which every path of the interface is appended.
  *
- * @throws WaybillError `settings-invalid` for: no URL; a scheme other than http and https; plain http to another machine, since body and
+ * @throws `settings-invalid` for: no URL; a scheme other than http and https; plain http to another machine, since body and
  * headers hold health data and credentials; a user name, password, query or fragment
  */
 export function parseBaseUrl(text: string): URL {
@@ -33,7 +33,7 @@ export function resolvePath(base: URL, path: string, query?: URLSearchParams): U
  * gateway on this machine, any port of this machine is allowed too.
  *
  * @param base of the gateway
- * @throws WaybillError `usage-wrong` for another address, or one with a user name or a password. The error does not show the address, which
+ * @throws `usage-wrong` for another address, or one with a user name or a password. The error does not show the address, which
  * is a credential.
  */
 export function parseUploadAddress(text: string, base: URL, hosts: readonly string[]): URL {
@@ -80,7 +80,7 @@ export interface AccessTokenSource {
 /**
  * Returns the credential if a header can carry it.
  *
- * @throws WaybillError `settings-invalid` if it is empty, or has a line break or another character not allowed in headers
+ * @throws `settings-invalid` if it is empty, or has a line break or another character not allowed in headers
  */
 export function checkCredential(text: string, setting: string): string {
   let carried = text !== ''

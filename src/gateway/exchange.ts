@@ -128,7 +128,8 @@ export function createAnswerRoom(limit: number) {
       open.add(reading)
       reading.bytes += bytes
       total += bytes
-      while (total > limit) {
+      // The longest has at least the bytes that have just arrived.
+      if (total > limit) {
         const longest = [...open].reduce((one, other) => (other.bytes > one.bytes ? other : one))
         leave(longest)
         longest.breakOff(`answers longer than ${limit} bytes together`)

@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import { WaybillError } from '../model/errors.ts'
 import { type Assessment, createAgeAssessment, createAssessment } from './age-assessment.ts'
 import { type Asking, checkNumber, pages, readItems, UnreadableAnswer } from './answer.ts'
@@ -14,7 +15,7 @@ import { createBiometrics, createCareTeams, createConditions } from './health-pr
 import { createMedicalRecords, type Spelling } from './medical-records.ts'
 import { createTransport, type Transport, type TransportOptions } from './transport.ts'
 
-/** Returns the person's bearer token. @throws WaybillError `gateway-refused-credentials` if there is no token */
+/** Returns the person's bearer token. @throws `gateway-refused-credentials` if there is no token */
 export type UserToken = (account: Account) => Promise<string>
 
 export interface GatewayOptions extends TransportOptions {
@@ -37,7 +38,7 @@ export interface Gateway extends Readonly<ReturnType<typeof sectionsOver>> {
   close(): void
 }
 
-/** Creates the client. @throws WaybillError `settings-invalid` if an address or a credential cannot be used */
+/** Creates the client. @throws `settings-invalid` if an address or a credential cannot be used */
 export function createGateway(options: GatewayOptions): Gateway {
   return gatewayOver(createTransport(options), options)
 }
@@ -65,7 +66,7 @@ function sectionsOver(transport: Transport, options: OverTransport) {
     /**
      * Opens the paged test for a person.
      *
-     * @throws WaybillError `settings-invalid` without a source of personal tokens; errors of `userToken`
+     * @throws `settings-invalid` without a source of personal tokens; errors of `userToken`
      */
     async assessmentAs(account: Account): Promise<Assessment> {
       if (options.userToken === undefined)
@@ -118,7 +119,7 @@ function createAccounts(transport: Transport) {
 }
 
 /** An id from another partner's account would store data under the wrong person. */
-function idFor(request: RegistrationRequest, answer: RegistrationAnswer): string {
+function idFor(request: RegistrationRequest, answer: z.infer<typeof RegistrationAnswer>): string {
   const { accountId, partnerAccountId = request.partnerAccountId } = answer
   if (partnerAccountId === request.partnerAccountId) return accountId
   throw new UnreadableAnswer('it names another partner account')

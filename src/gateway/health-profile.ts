@@ -93,7 +93,7 @@ export function createBiometrics(transport: Transport) {
      *
      * @throws GatewayError; `ambiguous` also if the answer has records of another account
      */
-    read(account: Account | EntityQuery): Promise<readonly BiometricRead[]> {
+    read(account: Account | z.infer<typeof EntityQuery>): Promise<readonly z.infer<typeof BiometricRead>[]> {
       const [query, asked] =
         'entity' in account
           ? [new URLSearchParams(account), accountOfEntity(account)]
@@ -108,7 +108,7 @@ export function createBiometrics(transport: Transport) {
   }
 }
 
-const accountOfEntity = ({ entity }: EntityQuery): Account => ({
+const accountOfEntity = ({ entity }: z.infer<typeof EntityQuery>): Account => ({
   reference: accountIdOfEntity(entity),
   type: 'accountId',
 })
@@ -127,7 +127,7 @@ export function createConditions(transport: Transport) {
       ConditionEchoed,
     ),
     /** Reads the account's latest record by observation date per code and source type. @throws GatewayError like the read of biometrics */
-    read: (asked: Account): Promise<readonly ConditionReturned[]> =>
+    read: (asked: Account): Promise<readonly z.infer<typeof ConditionReturned>[]> =>
       transport.send({ endpoint: 'readConditions', query: accountQuery(asked) }, (answer) => {
         const outer = answer.read(ConditionsEnvelope)
         checkSuccess(outer, answer)
@@ -140,7 +140,7 @@ export function createConditions(transport: Transport) {
 }
 
 /** Entries to delete, at least one. */
-export type CareTeamSelection = Pick<CareTeamDeletionQuery, 'id' | 'npi'>
+export type CareTeamSelection = Pick<z.infer<typeof CareTeamDeletionQuery>, 'id' | 'npi'>
 
 const CareTeamsEnvelope = Envelope(CareTeamReturned)
 const MarkEnvelope = Envelope(PrimaryCareReturned)
@@ -149,7 +149,7 @@ const MarkEnvelope = Envelope(PrimaryCareReturned)
 export type CareTeams = ReturnType<typeof createCareTeams>
 
 export function createCareTeams(transport: Transport) {
-  const mark = (endpoint: EndpointName) => async (request: PrimaryCareRequest) =>
+  const mark = (endpoint: EndpointName) => async (request: z.infer<typeof PrimaryCareRequest>) =>
     transport.send({ endpoint, body: JSON.stringify(PrimaryCareRequest.parse(request)) }, (answer) => {
       readItems(answer, MarkEnvelope)
     })

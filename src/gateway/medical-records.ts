@@ -92,7 +92,9 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
     subType = 'subTyp',
   } = spelling
   /** Reads a page of matching requests. The rest of the answer repeats the search. @throws GatewayError, ZodError */
-  const search = async (wanted: MedicalRecordsSearch): Promise<MedicalRecordsFound> => {
+  const search = async (
+    wanted: z.infer<typeof MedicalRecordsSearch>,
+  ): Promise<z.infer<typeof MedicalRecordsFound>> => {
     const { filter, ...rest } = MedicalRecordsSearch.parse(wanted)
     const body = {
       ...rest,
@@ -122,7 +124,7 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
      * @throws GatewayError, ZodError
      */
     requests: (
-      filter: readonly MedicalRecordsFilter[],
+      filter: readonly z.infer<typeof MedicalRecordsFilter>[],
       asking: Asking = (ask) => ask(),
     ): AsyncGenerator<MedicalRecordsRequestReturned> =>
       pages(
@@ -134,7 +136,9 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
      *
      * @throws GatewayError `refused` if the request does not exist or is processed
      */
-    delete: async (referenceNumber: string): Promise<Lenient<MedicalRecordsRequestDeleted> | undefined> =>
+    delete: async (
+      referenceNumber: string,
+    ): Promise<Lenient<z.infer<typeof MedicalRecordsRequestDeleted>> | undefined> =>
       transport.send({ endpoint: 'deleteMedicalRecords', parameters: { referenceNumber } }, (answer) => {
         const envelope = answer.read(DeletionEnvelope)
         checkSuccess(envelope, answer)

@@ -145,7 +145,7 @@ export interface Transport {
   close(): void
 }
 
-/** Credential, headers, path and address of each call. @throws WaybillError `settings-invalid`: see `parseBaseUrl` and `checkCredential` */
+/** Credential, headers, path and address of each call. @throws `settings-invalid`: see `parseBaseUrl` and `checkCredential` */
 function createCallForms(options: TransportOptions) {
   const base = parseBaseUrl(options.baseUrl)
   const apiKey = checkCredential(options.apiKey, 'WAYBILL_API_KEY')
@@ -272,7 +272,7 @@ function readResult<Result>(
   }
 }
 
-/** Creates the transport. @throws WaybillError `settings-invalid`: see `parseBaseUrl` and `checkCredential` */
+/** Creates the transport. @throws `settings-invalid`: see `parseBaseUrl` and `checkCredential` */
 export function createTransport(options: TransportOptions): Transport {
   const forms = createCallForms(options)
   const { carriedBy, pathOf, token } = forms

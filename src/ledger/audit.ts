@@ -5,7 +5,7 @@ import type { Audited, Decided } from './tables.ts'
 export interface Acting {
   readonly by: string
   readonly note: string | null
-  /** Milliseconds since the epoch; equal for all records of a command. */
+  /** Equal for all records of a command. */
   readonly at: number
 }
 
@@ -20,7 +20,7 @@ export interface AuditRecord extends Acting {
 
 export interface AuditQuestion {
   readonly job?: string | undefined
-  /** Earliest action: milliseconds since the epoch. */
+  /** Earliest action. */
   readonly since?: number | undefined
 }
 
@@ -45,7 +45,6 @@ export const NONE_ASIDE: AsideContents = new Map()
 export interface PutAside {
   contents(jobId: number): Promise<AsideContents>
   list(): Promise<readonly AsideExport[]>
-  /** Jobs whose latest reading of an export of this name failed. */
   jobsOf(name: string): Promise<readonly string[]>
   /** @returns false if no export of this name is unread */
   begin(name: string, job: string, acting: Acting): Promise<boolean>

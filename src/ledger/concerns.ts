@@ -22,9 +22,7 @@ export interface Lease {
 /** A part of an export: the people of one worker. */
 export interface PartOf {
   readonly exportRow: number
-  /** From 0. */
   readonly number: number
-  /** Number of parts of the export. */
   readonly of: number
 }
 
@@ -74,8 +72,16 @@ export interface Leases {
   acquire(request: LeaseRequest, isDead: (owner: string) => boolean): Promise<LeaseAnswer>
   release(lease: Lease): Promise<void>
   holder(jobId: number, now: number, isDead: (owner: string) => boolean): Promise<LeaseRecord | undefined>
-  /** Asks the process that runs it to stop; noted in the audit. @returns true if a process holds the run */
-  askToStop(runId: string, person: Acting): Promise<boolean>
+  /**
+   * Asks the process that holds the run to stop. A run that no process holds is ended here. Noted in the audit. Repeat while `asked`: the process may
+   * die, and the next owner hears the new request alone.
+   * @returns `not-under-way` if the run is over, or if another run holds the job
+   */
+  stop(
+    runId: string,
+    person: Acting,
+    isDead: (owner: string) => boolean,
+  ): Promise<'asked' | 'ended' | 'not-under-way'>
   /** Latest lease of the job, or of its part, held or not. */
   last(jobId: number, part?: PartOf): Promise<LeaseRecord | undefined>
   /** True while somebody works on a part of the job. */
@@ -83,7 +89,6 @@ export interface Leases {
 }
 
 export interface Waiter {
-  /** Owner, unique to the process; `processName` gives `host:pid`. */
   readonly owner: string
   readonly since: number
 }
@@ -113,7 +118,7 @@ export interface Installation {
   /**
    * Sets the key of a ledger without a key. From then on, runs of this process are refused if another process changes the key.
    * @param changedAt given if a person states that records were sent under another key: the ledger then counts as a copy of this instant
-   * @throws WaybillError `key-differs`; `run-unfinished` if the key is changed while a run is unfinished
+   * @throws `key-differs`; `run-unfinished` if the key is changed while a run is unfinished
    */
   useKey(fingerprint: string, changedAt: number | undefined): Promise<void>
   hasMet(gateway: string): Promise<boolean>
@@ -137,9 +142,8 @@ export interface InstallationKey {
 export interface Pause {
   readonly by: string
   readonly note: string | null
-  /** Milliseconds since the epoch. */
   readonly at: number
-  /** End of the pause, in milliseconds since the epoch; null for a pause that a person ends. */
+  /** End of the pause; null for a pause that a person ends. */
   readonly until: number | null
 }
 
@@ -163,7 +167,7 @@ export interface LastTargets {
 export interface Suspicion {
   /** Number of the copy; 0 for an original. */
   readonly copy: number
-  /** When the copy was first used, milliseconds since the epoch: the original ledger has sent nothing observed later. */
+  /** When the copy was first used: the original ledger has sent nothing observed later. */
   readonly until: number | undefined
 }
 
@@ -223,10 +227,9 @@ export interface Fires {
    * Moves a fire to the next state.
    * @param fire as it was read
    * @returns the changed fire; undefined if another process has moved the fire since
-   * @throws WaybillError `state-illegal`
+   * @throws `state-illegal`
    */
   move(fire: FireRecord, event: FireEvent, change?: FireChange): Promise<FireRecord | undefined>
-  /** Notes the run of a running fire. */
   noteRun(fire: FireRecord, runId: string): Promise<void>
 }
 
@@ -245,7 +248,6 @@ export interface DeliveredFile {
   readonly address: string
   readonly name: string
   readonly bytes: number
-  /** Milliseconds since the epoch. */
   readonly modifiedAt: number
 }
 
@@ -260,7 +262,6 @@ export interface Expectations {
 
 /** Open matters of all jobs. */
 export interface Overview {
-  /** Open matters by job. */
   standing(): Promise<Standing>
   /** Work beside the runs that may need somebody. */
   openWork(now: number): Promise<OpenWork>
@@ -268,15 +269,13 @@ export interface Overview {
 
 /** Open matters by job. */
 export interface Standing {
-  /** Notifications that are pending or given up. */
   readonly notifications: readonly { readonly job: string; readonly state: string; readonly count: number }[]
   /** Expectations whose latest deadline has passed without the exports. */
   readonly overdue: readonly { readonly job: string; readonly count: number }[]
-  /** Jobs with an unfinished backfill. */
   readonly backfills: readonly string[]
 }
 
-/** Work beside the runs that may need somebody. Instants are milliseconds since the epoch. */
+/** Work beside the runs that may need somebody. */
 export interface OpenWork {
   /** Notifications that were given up lately, or wait for long, by job and target. */
   readonly undelivered: readonly {
@@ -288,7 +287,6 @@ export interface OpenWork {
     /** State of the latest. */
     readonly state: 'pending' | 'given-up'
     readonly count: number
-    /** Error of the latest try; null if delivery was never tried. */
     readonly error: string | null
     readonly since: number
   }[]
@@ -296,7 +294,6 @@ export interface OpenWork {
   readonly overdue: readonly (Pick<DeadlineRecord, 'job' | 'source' | 'due' | 'expected' | 'arrived'> & {
     readonly state: 'missing' | 'unreachable'
   })[]
-  /** Pauses without an end. */
   readonly pauses: readonly (Pause & { readonly job: string })[]
   /** Fires that nothing has made up for, and that no run has followed. */
   readonly missed: readonly { readonly job: string; readonly due: number; readonly reason: string }[]
@@ -316,14 +313,12 @@ interface NewNotification {
   readonly target: string
   /** Name of the target for people, without secrets. */
   readonly address: string
-  /** JSON. */
   readonly notice: string
 }
 
 /** A notification, with the name of the job. */
 export type NotificationRecord = NotificationRow & { readonly job: string }
 
-/** Changes of a notification beside the state. */
 interface NotificationChange {
   readonly at: number
   /** Time of the next try, for `fail`. */
@@ -336,7 +331,6 @@ export interface UntoldTarget {
   /** Name without secrets. */
   readonly target: string
   readonly state: 'pending' | 'given-up'
-  /** Error of the latest try, if any. */
   readonly error?: string
 }
 
@@ -364,16 +358,15 @@ export interface Notifications {
   /**
    * Stores the result of a claimed notification.
    * @returns false, without a write, if another process has claimed the notification since
-   * @throws WaybillError `state-illegal`
+   * @throws `state-illegal`
    */
   move(claimed: NotificationRecord, event: NotificationEvent, change: NotificationChange): Promise<boolean>
   /** Makes all notifications of a job due that wait or were given up. @returns their number */
   revive(job: string, now: number): Promise<number>
-  /** Number of notifications of a job that wait or were given up. */
   countOpen(job: string): Promise<number>
 }
 
-/** Facts about a run that decide whether the detail may be removed. Instants are milliseconds since the epoch. */
+/** Facts about a run that decide whether the detail may be removed. */
 export interface PrunableRun extends Pick<RunRecord, 'backfill' | 'backfill_folder'> {
   readonly id: string
   readonly job: string
@@ -381,11 +374,9 @@ export interface PrunableRun extends Pick<RunRecord, 'backfill' | 'backfill_fold
   readonly startedAt: number
   readonly endedAt: number | null
   readonly prunedAt: number | null
-  /** Run that this run retried. */
   readonly origin: string | null
   /** Records still in doubt, or held after a look-up in vain. */
   readonly openDoubts: number
-  /** Files of the run, relative to the home. */
   readonly rejectsPath: string
   readonly receiptsPath: string
 }
@@ -416,11 +407,9 @@ export interface Fence {
 
 /** Numbers kept of each job and mapping: enough for every reader. */
 export interface KeptOfEach {
-  /** Profiles of exports. */
   readonly profiles: number
-  /** Files that runs have begun to read. */
   readonly deliveries: number
-  /** Records of the audit since then: milliseconds since the epoch. */
+  /** Records of the audit since then. */
   readonly auditSince: number
 }
 

@@ -4,7 +4,7 @@
  * Pure.
  */
 import type { ContentWords, RowPrint } from '../model/ids.ts'
-import type { DeliveredRow, KeptSlot, KeptWord } from './left-records.ts'
+import type { DeliveredRow, KeptSlot, KeptWord, RowToSave } from './left-records.ts'
 import { readVarint, unpacking, writeVarint } from './packed-records.ts'
 
 const KEY_BYTES = 16
@@ -51,54 +51,45 @@ interface Pack {
  * Row: key, print (0 without one; else 1 + number of biometrics, number of conditions, 8 bytes), row in the export, earliest time of issue of the slots (0 if a slot has none), numbers of the slots' words as runs (number of runs;
  * first word and length of each run), and for each slot the content (8 bytes), followed by the latest word's content if different.
  */
-export function packRows(rows: readonly DeliveredRow[]): Pack[] {
+export function packRows(rows: readonly RowToSave[]): Pack[] {
   const packs: Pack[] = []
   let words = new Words()
   let bytes = Buffer.allocUnsafe(2 * PACK_BYTES)
   let at = 0
   let offsets: number[] = []
-  const runs: number[] = []
   const close = (): void => {
     packs.push({ bytes: Buffer.concat([words.bytes(), bytes.subarray(0, at)]), offsets })
     words = new Words()
     at = 0
     offsets = []
   }
-  for (const { rowKey, records, print } of rows) {
+  for (const row of rows) {
+    const { rowKey, records, print } = row
     const needed = at + KEY_BYTES + PRINT_BYTES + 20 + records.length * (10 + 2 * CONTENT_BYTES)
     if (needed > bytes.length) bytes = Buffer.concat([bytes.subarray(0, at)], needed)
     const start = at
     offsets.push(at)
     at += bytes.write(rowKey, at, KEY_BYTES, 'hex')
     at = writePrint(bytes, at, print)
-    const base = records[0]?.word.row ?? 0
-    at = writeVarint(bytes, at, base)
-    const issued = earliestOf(records)
-    at = writeVarint(bytes, at, issued)
-    runs.length = 0
-    let next = -1
-    for (let slot = 0; slot < records.length; slot++) {
-      const record = records[slot]
-      if (record === undefined) continue
-      const word = words.numberOf(record, base, issued, Math.max(next, 0))
-      if (word === next) runs.push((runs.pop() ?? 0) + 1)
-      else runs.push(word, 1)
-      next = word + 1
-    }
-    at = writeVarint(bytes, at, runs.length / 2)
-    for (let run = 0; run < runs.length; run++) at = writeVarint(bytes, at, runs[run] ?? 0)
-    for (let slot = 0; slot < records.length; slot++) {
-      const record = records[slot]
-      if (record === undefined) continue
-      const { latest } = record
-      at = writeContent(bytes, at, record)
-      if (latest !== undefined && latest !== 'withdrawn') at = writeContent(bytes, at, latest)
-    }
+    at = words.writeRuns(bytes, at, row)
+    at = writeContents(bytes, at, records)
     // The next row is probably as long.
     if (words.size + at + (at - start) > PACK_BYTES) close()
   }
   if (offsets.length > 0) close()
   return packs
+}
+
+function writeContents(bytes: Buffer, start: number, records: RowToSave['records']): number {
+  let at = start
+  for (let slot = 0; slot < records.length; slot++) {
+    const record = records[slot]
+    if (record === undefined) continue
+    const { latest } = record
+    at = writeContent(bytes, at, record)
+    if (latest !== undefined && latest !== 'withdrawn') at = writeContent(bytes, at, latest)
+  }
+  return at
 }
 
 function writePrint(bytes: Buffer, at: number, print: RowPrint | undefined): number {
@@ -110,30 +101,23 @@ function writePrint(bytes: Buffer, at: number, print: RowPrint | undefined): num
 const writeContent = (bytes: Buffer, at: number, { first, last }: ContentWords): number =>
   bytes.writeInt32BE(last, bytes.writeInt32BE(first, at))
 
-function earliestOf(slots: readonly KeptSlot[]): number {
-  let earliest = slots[0]?.word.issued ?? 0
-  for (let slot = 1; slot < slots.length; slot++)
-    earliest = Math.min(earliest, slots[slot]?.word.issued ?? earliest)
-  return earliest
-}
+const wordIn = ({ records, word }: RowToSave, slot: number): KeptWord | undefined =>
+  word ?? records[slot]?.word
+
+const earliestOf = ({ records, word }: RowToSave): number =>
+  word?.issued ??
+  records.reduce((least, slot) => Math.min(least, slot.word?.issued ?? 0), records[0]?.word?.issued ?? 0)
 
 const SEEN = ['nothing', 'stored', 'whole'] as const
 /** Copies of a ledger that slots can tell apart: the marks have 7 bits for the copy. */
 export const COPIES = 128
 
 /** From the lowest bit: rank (2), late, stored, lapsed, other latest word, withdrawn, seen (2), copy (7). */
-function marksOf({ word, latest }: KeptSlot): number {
+function marksOf(word: KeptWord, latest: KeptSlot['latest']): number {
   const { rank, isLate, isStored, isLapsed, seen, copy } = word
-  const flags = [
-    isLate,
-    isStored,
-    isLapsed,
-    latest !== undefined && latest !== 'withdrawn',
-    latest === 'withdrawn',
-  ]
-  let marks = rank
-  for (let flag = 0; flag < flags.length; flag++) if (flags[flag] === true) marks += 4 << flag
-  return marks + SEEN.indexOf(seen) * 128 + copy * 512
+  const flags = (isLate ? 4 : 0) + (isStored ? 8 : 0) + (isLapsed ? 16 : 0)
+  const other = latest === undefined ? 0 : latest === 'withdrawn' ? 64 : 32
+  return rank + flags + other + SEEN.indexOf(seen) * 128 + copy * 512
 }
 
 const wordOf = (marks: number, arrival: number, row: number, issued: number): KeptWord => ({
@@ -151,7 +135,7 @@ const hasLatest = (marks: number): boolean => (marks & 32) !== 0
 const isWithdrawn = (marks: number): boolean => (marks & 64) !== 0
 
 interface PackedWord {
-  readonly rule: string
+  readonly ruleHash: string
   readonly arrival: number
   readonly row: number
   readonly marks: number
@@ -162,14 +146,47 @@ interface PackedWord {
 class Words {
   private readonly packed: PackedWord[] = []
   private readonly known = new Map<string, number>()
+  private readonly runs: number[] = []
   private word: KeptWord | undefined
   private marks = 0
 
+  /** Writes the row in the export, the earliest time of issue, and the words of the slots. */
+  writeRuns(bytes: Buffer, start: number, row: RowToSave): number {
+    const { runs } = this
+    const { records } = row
+    const base = wordIn(row, 0)?.row ?? 0
+    const issued = earliestOf(row)
+    let used = 0
+    let next = -1
+    for (let slot = 0; slot < records.length; slot++) {
+      const record = records[slot]
+      const ofSlot = wordIn(row, slot)
+      if (record === undefined || ofSlot === undefined) continue
+      const word = this.numberOf(record, ofSlot, base, issued, Math.max(next, 0))
+      if (word !== next) {
+        runs[used++] = word
+        runs[used++] = 0
+      }
+      runs[used - 1] = (runs[used - 1] ?? 0) + 1
+      next = word + 1
+    }
+    let at = writeVarint(bytes, start, base)
+    at = writeVarint(bytes, at, issued)
+    at = writeVarint(bytes, at, used / 2)
+    for (let run = 0; run < used; run++) at = writeVarint(bytes, at, runs[run] ?? 0)
+    return at
+  }
+
   /** @param base row of the row's first slot @param earliest time of issue of the row @param likely the probable number */
-  numberOf(slot: KeptSlot, base: number, earliest: number, likely: number): number {
-    const { rule, word, latest } = slot
+  private numberOf(
+    { ruleHash, latest }: Omit<KeptSlot, 'word'>,
+    word: KeptWord,
+    base: number,
+    earliest: number,
+    likely: number,
+  ): number {
     if (word !== this.word || latest !== undefined) {
-      this.marks = marksOf(slot)
+      this.marks = marksOf(word, latest)
       this.word = latest === undefined ? word : undefined
     }
     const { marks } = this
@@ -178,18 +195,18 @@ class Words {
     const one = this.packed[likely]
     if (
       one !== undefined &&
-      one.rule === rule &&
+      one.ruleHash === ruleHash &&
       one.arrival === word.arrival &&
       one.row === row &&
       one.marks === marks &&
       one.issued === issued
     )
       return likely
-    const key = `${rule} ${word.arrival} ${row} ${marks} ${issued}`
+    const key = `${ruleHash} ${word.arrival} ${row} ${marks} ${issued}`
     const number = this.known.get(key) ?? this.packed.length
     if (number < this.packed.length) return number
     this.known.set(key, number)
-    this.packed.push({ rule, arrival: word.arrival, row, marks, issued })
+    this.packed.push({ ruleHash, arrival: word.arrival, row, marks, issued })
     return number
   }
 
@@ -201,8 +218,8 @@ class Words {
   bytes(): Uint8Array {
     const bytes = Buffer.allocUnsafe(6 + this.packed.length * WORD_BYTES)
     let at = writeVarint(bytes, writeVarint(bytes, 0, WITH_PRINTS), this.packed.length)
-    for (const { rule, arrival, row, marks, issued } of this.packed) {
-      at += bytes.write(rule, at, 4, 'hex')
+    for (const { ruleHash, arrival, row, marks, issued } of this.packed) {
+      at += bytes.write(ruleHash, at, 4, 'hex')
       at = bytes.writeUInt16BE(marks, bytes.writeInt32BE(row, bytes.writeUInt32BE(arrival, at)))
       at = writeVarint(bytes, at, issued)
     }
@@ -236,7 +253,7 @@ function openPack(packed: Uint8Array): PackReader {
     const { at } = cursor
     cursor.at += 14
     words.push({
-      rule: bytes.toString('hex', at, at + 4),
+      ruleHash: bytes.toString('hex', at, at + 4),
       arrival: bytes.readUInt32BE(at + 4),
       row: bytes.readInt32BE(at + 8),
       marks: bytes.readUInt16BE(at + 12),
@@ -270,14 +287,14 @@ function openPack(packed: Uint8Array): PackReader {
     for (let run = 0; run < runs.length; run += 2) {
       const from = runs[run] ?? 0
       for (const packed of words.slice(from, from + (runs[run + 1] ?? 0))) {
-        const { rule, marks } = packed
+        const { ruleHash, marks } = packed
         if (word === undefined || before === undefined || !isAlike(before, packed))
           word = wordOf(marks, packed.arrival, base + packed.row, earliest + packed.issued)
         before = packed
         const { first, last } = readWords()
-        if (isWithdrawn(marks)) records.push({ rule, first, last, word, latest: 'withdrawn' })
-        else if (hasLatest(marks)) records.push({ rule, first, last, word, latest: readWords() })
-        else records.push({ rule, first, last, word })
+        if (isWithdrawn(marks)) records.push({ ruleHash, first, last, word, latest: 'withdrawn' })
+        else if (hasLatest(marks)) records.push({ ruleHash, first, last, word, latest: readWords() })
+        else records.push({ ruleHash, first, last, word })
       }
     }
     return print === undefined ? { rowKey, records } : { rowKey, records, print }
@@ -318,16 +335,15 @@ export interface SortedKeys {
 export function sortKeys(rowKeys: readonly string[]): SortedKeys {
   const given = Buffer.from(rowKeys.join(''), 'hex')
   if (given.length !== rowKeys.length * KEY_BYTES) throw new Error('a row key has not 32 hex digits')
-  // Six bytes fit exactly into a number, and tell nearly all keys apart.
-  const heads = Float64Array.from(rowKeys, (_, at) => given.readUIntBE(at * KEY_BYTES, 6))
-  const tail = (at: number): Buffer => given.subarray(at * KEY_BYTES + 6, (at + 1) * KEY_BYTES)
-  const order = Array.from(rowKeys, (_, at) => at)
-  order.sort((a, b) => (heads[a] ?? 0) - (heads[b] ?? 0) || Buffer.compare(tail(a), tail(b)) || a - b)
+  const view = viewOf(given)
+  const order = Uint32Array.from(rowKeys.keys())
+  order.sort((a, b) => compareKeys(view, a * KEY_BYTES, view, b * KEY_BYTES) || a - b)
   const from: number[] = []
   const sorted = Buffer.allocUnsafe(given.length)
-  for (const [rank, at] of order.entries()) {
+  for (let rank = 0; rank < order.length; rank++) {
+    const at = order[rank] ?? 0
     const next = order[rank + 1]
-    if (next !== undefined && heads[next] === heads[at] && tail(next).equals(tail(at))) continue
+    if (next !== undefined && compareKeys(view, next * KEY_BYTES, view, at * KEY_BYTES) === 0) continue
     given.copy(sorted, from.length * KEY_BYTES, at * KEY_BYTES, (at + 1) * KEY_BYTES)
     from.push(at)
   }
@@ -438,8 +454,10 @@ export function mergeEntries(
   let [first] = heads
   while (first !== undefined) {
     let least = first
-    for (const head of heads)
+    for (let at = 0; at < heads.length; at++) {
+      const head = heads[at] ?? least
       if (head !== least && compareKeys(head.block, head.at, least.block, least.at) < 0) least = head
+    }
     const { block, at } = least
     if (end === 0 || compareKeys(block, at, view, end - ENTRY_BYTES) !== 0) {
       if (end === merged.length) return { entries: merged, isEnd: false }

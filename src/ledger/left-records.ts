@@ -13,6 +13,13 @@ export interface DeliveredRow {
   readonly print?: RowPrint
 }
 
+/** A row to save. */
+export interface RowToSave extends Omit<DeliveredRow, 'records'> {
+  readonly records: readonly (Omit<KeptSlot, 'word'> & Partial<Pick<KeptSlot, 'word'>>)[]
+  /** Word of all slots, in the place of a word of each. */
+  readonly word?: KeptWord
+}
+
 /** Origin of a slot's latest word, and knowledge about the slot: usually equal for all slots of a row. */
 export interface KeptWord {
   /** Arrival of the word's export (`Exports.arrivalOf`). */
@@ -21,7 +28,7 @@ export interface KeptWord {
   readonly row: number
   /** State of the result: 0 preliminary, 1 final, 2 corrected. */
   readonly rank: number
-  /** Time of issue, milliseconds since the epoch; 0 without one. */
+  /** Time of issue; 0 without one. */
   readonly issued: number
   /** True for an export that was read before, or belongs to a backfill. */
   readonly isLate: boolean
@@ -38,7 +45,7 @@ export interface KeptWord {
 /** A slot as stored. The content is the stored record or, if nothing is stored, the latest word. */
 export interface KeptSlot extends ContentWords {
   /** Hash of the rule, 8 hex digits. */
-  readonly rule: string
+  readonly ruleHash: string
   readonly word: KeptWord
   /** Latest word, if different from the content. `withdrawn`: the source has taken the result back, and a run has reported the withdrawal. */
   readonly latest?: ContentWords | 'withdrawn' | undefined
@@ -51,9 +58,8 @@ export interface Resolution {
   /** Acknowledged reason; null or absent: all reasons. */
   readonly code?: string | null
   readonly by: string
-  /** Reason given by the person, if any. */
   readonly note: string | null
-  /** Milliseconds since the epoch; equal for all decisions of the command. */
+  /** Equal for all decisions of the command. */
   readonly at: number
 }
 
@@ -62,9 +68,7 @@ export interface Ruling {
   readonly decisions: readonly Ruled[]
   /** Run that delivered the records; null for a decision of a person or a look at the profile. */
   readonly run: string | null
-  /** Decision of a person behind the ruling. */
   readonly resolution?: Resolution | undefined
-  /** Records held no longer. */
   readonly released: readonly HeldRecord[]
   readonly delivered?: readonly DeliveredRow[]
 }
@@ -85,7 +89,7 @@ export interface HeldDoubt {
   /** True if the profile could not be read, and may show the record later. */
   readonly isOpen: boolean
   /**
-   * When the run that sent the record was given up, milliseconds since the epoch; null after a look-up. 0: the gateway has the record, and the
+   * When the run that sent the record was given up; null after a look-up. 0: the gateway has the record, and the
    * consequences are still to be done.
    */
   readonly sentUntil: number | null
@@ -93,9 +97,7 @@ export interface HeldDoubt {
 
 export interface HeldRecord {
   readonly rowKey: string
-  /** Hash, 8 hex digits. */
   readonly rule: string
-  /** Hash, 16 hex digits. */
   readonly content: string
   /**
    * Hash of the series, 16 hex digits, if the profile could not be read: newer records of the series wait, as they would hide this record. Null
@@ -135,7 +137,6 @@ export interface DoubtRecord extends LeftRecord {
   readonly arrival: number
 }
 
-/** A line in the history of an exception. */
 interface Decision {
   readonly exception: number
   readonly event: LeftEvent
@@ -156,14 +157,12 @@ export interface OutcomeMove {
 
 /** Rejects and doubts of settled chunks, and doubts in open chunks of given-up runs. */
 export interface LeftBehind {
-  /** Records of a run still in doubt, sorted by id, those after `after`. */
   inDoubt(runId: string, after: number, limit: number): Promise<LeftRecord[]>
   /** Records in doubt with these contents, in every run of the job. */
   inDoubtWith(jobId: number, contents: readonly string[]): Promise<DoubtRecord[]>
   heldWith(jobId: number, contents: readonly string[]): Promise<(HeldRecord & Pick<HeldDoubt, 'sentUntil'>)[]>
   /** Records with these contents that given-up runs of the job had in flight and that were never answered: each as sent. */
   sentByGivenUp(jobId: number, contents: readonly string[]): Promise<ReadonlyMap<string, PlacedRecord>>
-  /** Decisions of people on the run, oldest first. */
   resolutions(runId: string): Promise<Resolution[]>
   /** Number of records sent by the run without an answer or a look-up since the run was given up. */
   unasked(runId: string): Promise<number>
@@ -204,7 +203,6 @@ export interface Slots {
   delivered(jobId: number, rowKeys: readonly string[]): Promise<Map<string, readonly KeptSlot[]>>
   /** Prints by row key, for keys with a print. */
   prints(jobId: number, rowKeys: readonly string[]): Promise<Map<string, RowPrint>>
-  /** Doubts by row key. */
   held(jobId: number, rowKeys: readonly string[]): Promise<Map<string, readonly HeldDoubt[]>>
   /** Hashes of series with a record in doubt that can still be looked up. */
   heldSeries(jobId: number): Promise<Set<string>>

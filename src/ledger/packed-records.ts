@@ -22,11 +22,8 @@ export interface Held {
 }
 
 interface HeldSlot {
-  /** Hashed row key, 32 hex digits. */
   readonly rowKey: string
-  /** Hash of the rule, 8 hex digits. */
   readonly rule: string
-  /** State of the result: 0 preliminary, 1 final, 2 corrected. */
   readonly rank: number
 }
 
@@ -150,7 +147,7 @@ export const damagedLedger = (cause: unknown): WaybillError =>
     cause,
   })
 
-/** @throws WaybillError `ledger-unusable` if the bytes are damaged */
+/** @throws `ledger-unusable` if the bytes are damaged */
 export function unpacking<Unpacked>(unpack: () => Unpacked): Unpacked {
   try {
     return unpack()
@@ -159,7 +156,7 @@ export function unpacking<Unpacked>(unpack: () => Unpacked): Unpacked {
   }
 }
 
-/** @throws WaybillError `ledger-unusable` */
+/** @throws `ledger-unusable` */
 export const unpackHolds = (packed: Uint8Array): Held[] => unpacking(() => readHolds(packed))
 
 function readHolds(packed: Uint8Array): Held[] {

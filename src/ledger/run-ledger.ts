@@ -31,7 +31,7 @@ export interface RunLedger {
   renew(now: number, ttlMs: number): Promise<void>
   /**
    * Asserts the lease before a step that is not written to the ledger. Stores the counts without waiting for the disk.
-   * @throws WaybillError `lease-lost`
+   * @throws `lease-lost`
    */
   assertHeld(): Promise<void>
   /** @param outage JSON: why the run waits for the gateway; null once the run no longer waits */
@@ -84,7 +84,7 @@ export interface RunLedger {
   settleBatch(settlement: BatchSettlement): Promise<void>
   splitBatch(id: number, answer: string, status: number | null, at: number): Promise<void>
   settleChunk(settlement: ChunkSettlement): Promise<void>
-  /** @throws WaybillError `state-illegal` for an illegal move of an exception */
+  /** @throws `state-illegal` for an illegal move of an exception */
   rule(ruling: Ruling & Receipted, at: number): Promise<void>
   /**
    * Forgets a person as `People.forget` does, unless another process has done so meanwhile.

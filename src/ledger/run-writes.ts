@@ -2,18 +2,15 @@
 
 import { z } from 'zod'
 import type { DeliveredFile } from './concerns.ts'
-import type { DeliveredRow, HeldRecord, Resolution, Ruling, SentRecord } from './left-records.ts'
+import type { HeldRecord, Resolution, RowToSave, Ruling, SentRecord } from './left-records.ts'
 import type { RunState } from './states.ts'
 import type { CareTeamMark, MedicalRequestState, Reading, RunPart, RunRecord, Selection } from './tables.ts'
 
 export interface RunEnd {
   readonly state: Exclude<RunState, 'running'>
   readonly endedAt: number
-  /** Code of the error that ended the run. */
   readonly reason: string | null
-  /** Message of the error. */
   readonly detail?: string | null
-  /** Decision of the person who ended the run. */
   readonly resolution?: Resolution | undefined
   /** Given-up runs only: rows delivered by open chunks, doubts that ended with these, and records possibly sent. */
   readonly left?: { readonly ruling: Ruling; readonly sent: readonly SentRecord[] }
@@ -29,7 +26,6 @@ export interface ExportStart {
   readonly sha256: string
   readonly bytes: number
   readonly mapping: { readonly name: string; readonly digest: string; readonly content: string }
-  /** The file of the export, as listed by the source; undefined for a file named on the command line. */
   readonly delivered?: DeliveredFile | undefined
   /** Days since 1970 of the date in the name; undefined without a date. */
   readonly day?: number | undefined
@@ -40,15 +36,12 @@ export interface ExportStart {
   readonly archived?: string | null
   /** True if the last line has a line end; undefined for formats without lines. */
   readonly isEnded?: boolean | undefined
-  /** Error of an export that failed before reading began. */
   readonly failed?: ExportFault
 }
 
 /** Error that makes an export unusable. */
 export interface ExportFault {
-  /** Code of the error. */
   readonly reason: string
-  /** Message of the error. */
   readonly detail: string
   /** Null: the remedy of the code. */
   readonly remedy: string | null
@@ -124,7 +117,6 @@ export interface BatchSettlement extends ChunkKey, Receipted {
   /** Records that the gateway has accepted, packed by `packHolds`. */
   readonly accepted: Uint8Array | 'all'
   readonly exceptions: readonly Exception[]
-  /** Records of the batch that are in doubt. */
   readonly held: readonly HeldRecord[]
   readonly at: number
 }
@@ -133,11 +125,10 @@ export interface ChunkSettlement extends ChunkKey {
   readonly counts: string
   readonly receiptsLength: number
   readonly rejectsLength: number
-  readonly delivered: readonly DeliveredRow[]
+  readonly delivered: readonly RowToSave[]
   /** Packed: records accepted outside of batches. */
   readonly accepted?: Uint8Array | undefined
   readonly held: readonly HeldRecord[]
-  /** Arrival of the export (`Exports.arrivalOf`). */
   readonly arrival: number
   readonly exceptions: readonly Exception[]
   /** Exceptions of earlier runs that the chunk has settled. */
@@ -147,13 +138,11 @@ export interface ChunkSettlement extends ChunkKey {
   readonly tallies: ChunkTallies
   /** Keyed hashes of names that the crosswalk lacks, by hashed reference. */
   readonly names?: { readonly gateway: string; readonly named: ReadonlyMap<string, number> } | undefined
-  /** Collecting runs only. */
   readonly collected?: CollectedChunk | undefined
   readonly at: number
 }
 
 interface CollectedChunk {
-  /** JSON: the files of the collection, as far as settled. */
   readonly collection: string
   readonly people: readonly CollectedOf[]
 }
@@ -185,9 +174,9 @@ export interface KnownCareTeam {
   /** Hashed reference and NPI, 32 hex digits each. */
   readonly account: string
   readonly npi: string
-  /** Time of the newest known entry: milliseconds since the epoch, or `UNDATED`. */
+  /** Time of the newest known entry, or `UNDATED`. */
   readonly observedAt: number
-  /** When the ledger learned that the entry is stored: milliseconds since the epoch. */
+  /** When the ledger learned that the entry is stored. */
   readonly storedAt: number
   readonly mark: CareTeamMark
   /** The person's id at the gateway, if known. */
@@ -211,7 +200,7 @@ export interface ListedCareTeam {
   readonly account: string
   /** Hashed NPI, 32 hex digits; `THE_PERSON` for the person alone; `UNUSABLE` for an unusable row of the person. */
   readonly npi: string
-  /** Time of observation: milliseconds since the epoch. */
+  /** Time of observation. */
   readonly at: number
 }
 
@@ -231,7 +220,7 @@ export interface CareTeamListing {
 export interface MissingCareTeam {
   readonly account: string
   readonly npi: string
-  /** Time of the newest entry that the job has listed: milliseconds since the epoch. */
+  /** Time of the newest entry that the job has listed. */
   readonly at: number
 }
 
@@ -239,7 +228,7 @@ export interface MissingCareTeam {
 export interface OwedDeletion {
   /** Ids (the gateway's and ours) of each replacement, by which a list may show the entry. Empty: the export no longer lists the provider. */
   readonly by: readonly (readonly string[])[]
-  /** Time of the replacements, milliseconds since the epoch: newer entries stay. */
+  /** Time of the replacements: newer entries stay. */
   readonly until: number
   /** True if a list has shown an entry to delete. */
   readonly isSeen: boolean
@@ -271,11 +260,8 @@ export interface RunStart {
   readonly startedAt: number
   readonly rejectsPath: string
   readonly receiptsPath: string
-  /** Run that this run retries. */
   readonly origin?: RunOrigin | undefined
-  /** Range of a backfill. */
   readonly backfill?: BackfillRange | undefined
-  /** Scope of a run that does not read all exports of the job. */
   readonly part?: RunPart | undefined
 }
 
@@ -285,11 +271,8 @@ export interface BackfillRange {
   readonly to: string
   /** Folder of the exports, if different from the place of the job. */
   readonly in?: string | undefined
-  /** Most requests per second. */
   readonly rate?: number | undefined
-  /** True to accept exports despite drift from earlier deliveries. */
   readonly acceptDrift?: boolean | undefined
-  /** True to accept exports that may be cut off. */
   readonly acceptEnd?: boolean | undefined
 }
 

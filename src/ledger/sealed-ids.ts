@@ -1,6 +1,6 @@
 /**
- * Account ids in the ledger, encrypted with the key of the installation, as an id may hold a member number. Equal ids give equal texts, so that
- * queries can find them. Columns have the type `SealedId`: no query reads or writes an id without the cipher.
+ * Account ids, encrypted with the key of the installation, as an id may hold a member number. Equal ids give equal texts, for queries. No query reads
+ * or writes a `SealedId` without the cipher.
  */
 import { createCipheriv, createDecipheriv, hash } from 'node:crypto'
 

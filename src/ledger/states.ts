@@ -18,8 +18,8 @@ export type BatchState = 'planned' | 'sending' | 'settled' | 'split'
 export type BatchEvent = 'send' | 'settle' | 'split'
 
 /**
- * Outcome of a rejected row or record, or of a record in doubt, that a run left behind. `settled`: a later run has delivered the record and
- * counts the record as accepted; the run that left the record behind still counts a reject.
+ * Outcome of a rejected row or record, or of a record in doubt, that a run left behind. `settled`: a later run has delivered the record; this run
+ * still counts a reject.
  */
 export type LeftState = 'in-doubt' | 'rejected' | 'accepted' | 'settled'
 /**
@@ -38,8 +38,8 @@ export type FireState = 'due' | 'missed' | 'running' | 'interrupted' | 'retrying
 export type FireEvent = 'begin' | 'miss' | 'skip' | 'end' | 'interrupt' | 'retry' | 'resume'
 
 /**
- * Result of a deadline for exports. `seen`: the first judgement of an expectation, which notifies nobody. `arrived`: in time. `late`: by now.
- * `missing`: fewer than expected. `unreachable`: the source could not be read.
+ * Result of a deadline for exports. `seen`: first judgement, notifies nobody. `arrived`: in time. `late`: by now. `missing`: fewer than expected.
+ * `unreachable`: the source could not be read.
  */
 export type DeadlineState = 'seen' | 'arrived' | 'late' | 'missing' | 'unreachable'
 
@@ -50,7 +50,7 @@ export type NotificationEvent = 'deliver' | 'fail' | 'give-up' | 'revive'
 
 /**
  * Builds a function from state and event to the next state.
- * @throws WaybillError `state-illegal`, from the built function, for an illegal move
+ * @throws `state-illegal`, from the built function, for an illegal move
  */
 const moves =
   <State extends string, Event extends string>(

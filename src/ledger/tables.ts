@@ -1,4 +1,7 @@
-/** Tables of runs and their exceptions, as Kysely sees them. Instants are milliseconds since the epoch. No column holds health data. */
+/**
+ * Tables of the ledger, as Kysely sees them. No column holds health data: references, accounts, people and
+ * NPIs are hashed. `run-writes.ts` and `concerns.ts` say more about fields of equal names.
+ */
 import type { ColumnType, Generated, Selectable } from 'kysely'
 import type { SealedId } from './sealed-ids.ts'
 import type {
@@ -87,22 +90,17 @@ interface ExportTable {
   mapping_digest: string
   state: 'open' | 'finished' | 'failed'
   reason: string | null
-  /** Message of the error, without health data. */
   detail: ColumnType<string | null, string | null | undefined, string | null>
   /** Remedy, if different from the remedy of the code. */
   remedy: ColumnType<string | null, string | null | undefined, string | null>
-  /** JSON: differences from earlier deliveries. */
   drift: string | null
   reading: ColumnType<Reading, Reading | undefined, never>
   /** For `selected`: the export of the rows, as read by the other run. */
   origin_export: ColumnType<number | null, number | null | undefined, never>
   /** Path to which Waybill has moved the file; `path` keeps the original path. */
   archived: ColumnType<string | null, string | null | undefined, string>
-  /** JSON: why rows of the chunk in which the run was stopped would have been left behind; nothing of the chunk was sent. */
   held_back: ColumnType<string | null, never, string | null>
-  /** 1 if the last line has a line end, 0 if not; null for formats without lines. */
   is_ended: ColumnType<number | null, number | null | undefined, never>
-  /** Days since 1970 of the date in the name; null without a date. */
   day: ColumnType<number | null, number | null | undefined, never>
   /** Backfills only: arrival of the newest nightly export, by the date in the name, up to this export's day; 0 without a nightly export. */
   anchor: ColumnType<number | null, number | null | undefined, never>
@@ -141,27 +139,25 @@ interface ChunkTable {
   settled_at: number | null
   /** Milliseconds of the run's work by then; null until settled. */
   worked_ms: number | null
-  /** Packed: records accepted outside of batches, as registrations and requests for medical records; null without any. */
   accepted: ColumnType<Uint8Array | null, never, Uint8Array | null>
 }
 
 /** Part of an export that several workers read, until the export has ended. */
 interface PartTable {
   export_row: number
-  /** From 0. */
   number: number
   /** `stopped`: the error is of this try alone. `failed`: the export, or the run, is over. */
   state: 'open' | 'settled' | 'stopped' | 'failed'
   /** JSON (`PartFault`): why the part was stopped, or has failed. */
   fault: string | null
-  /** JSON: counts of accounts and requests. */
   tallies: string
   /** Length in bytes of the settled receipts of the part. */
   receipts_length: ColumnType<number, number | undefined, number>
-  /** Settled rows. */
   rows_read: ColumnType<number, number | undefined, number>
   rows_rejected: ColumnType<number, number | undefined, number>
   rows_skipped: ColumnType<number, number | undefined, number>
+  /** Number of times that a process has taken the part. */
+  takes: ColumnType<number, number | undefined, number>
 }
 
 interface BatchTable {
@@ -194,14 +190,9 @@ interface HeldTable {
   job_id: number
   row_key: Uint8Array
   content: Uint8Array
-  /** Hash of the rule, 4 bytes. */
   rule: Uint8Array
   /** Hash of the series, 8 bytes, while newer records of the series wait. */
   series: Uint8Array | null
-  /**
-   * When the run that sent the record was given up; null after a look-up; 0: the gateway has the record, and the consequences are still to be
-   * done.
-   */
   sent_until: number | null
   /** Export that first left the record in doubt, or sent the record. */
   export_row: number
@@ -274,13 +265,10 @@ interface LeaseTable {
   /** Part of the export that the run reads, from 1; 0 for the job. */
   part: ColumnType<number, number | undefined, never>
   run_id: string
-  /** `host:pid#…`: unique to the process. */
   owner: string
-  /** Unique to the job, over all parts. */
   token: number
   acquired_at: number
   expires_at: number
-  /** 1: the holder releases the job when another owner asks. */
   gives_way: ColumnType<number, number | undefined, number>
   /** JSON, while the run waits during an outage of the gateway: since when, why, until when. Null: no outage. */
   outage: ColumnType<string | null, null, string | null>
@@ -302,7 +290,6 @@ export type DeadlineRecord = Selectable<DeadlineTable>
 /** Owner as shown to people: `host:pid`, without the part that makes the process unique (src/system/process-identity.ts). */
 export const processName = (owner: string): string => owner.replace(/#[^#:]*$/, '')
 
-/** A row or record with a warning, reject or doubt. */
 interface ExceptionTable {
   id: Generated<number>
   export_row: number
@@ -315,7 +302,6 @@ interface ExceptionTable {
   rule: string | null
   content: string | null
   outcome: 'rejected' | 'in-doubt' | 'warning'
-  /** Present outcome. */
   state: LeftState | 'warning'
   stage: string
   code: string
@@ -325,7 +311,6 @@ interface ExceptionTable {
   batch_id: string | null
   /** Begin of the run in which the exception was first met; null for a new exception (`noteKnown`). */
   known_since: ColumnType<number | null, never, number>
-  /** Transaction id of a withdrawn result at the gateway. */
   sent_as: ColumnType<string | null, string | null | undefined, never>
   /** Hashed reference of the person; null for a row that names nobody, and for an erased person. */
   person: Uint8Array | null
@@ -336,9 +321,7 @@ interface DecisionTable {
   id: Generated<number>
   exception: number
   event: LeftEvent
-  /** Run of the decision; null for a decision of a person or a look at the profile. */
   run_id: string | null
-  /** Decision of a person; null without a person. */
   resolution: number | null
   at: number
 }
@@ -359,7 +342,6 @@ export type Audited =
 
 export type Decided = 'accept' | 'resend' | 'give-up' | 'acknowledge' | 'undo-acknowledge'
 
-/** Decision of a person on a run, by one command. */
 interface ResolutionTable {
   id: Generated<number>
   run_id: string
@@ -368,9 +350,7 @@ interface ResolutionTable {
   code: ColumnType<string | null, string | null | undefined, never>
   /** For `acknowledge`: when the acknowledgement was undone. */
   undone_at: ColumnType<number | null, never, number>
-  /** The person, */
   person: string
-  /** and the person's reason, if given. */
   note: string | null
   at: number
 }
@@ -399,22 +379,18 @@ interface PutAsideTable {
   at: number
 }
 
-/** When a job is due, as last seen by the schedule. */
 interface TimetableTable {
   job_id: number
   cron: string
   zone: string
-  /** All fires up to this instant are in the ledger. */
   seen_until: number
 }
 
-/** A paused job: the schedule starts nothing. */
 interface PauseTable {
   job_id: number
   person: string
   note: string | null
   at: number
-  /** End of the pause; null for a pause that a person ends. */
   until: number | null
 }
 
@@ -441,9 +417,7 @@ interface FireTable {
   begun_at: Later<number>
   ended_at: Later<number>
   exit: Later<number>
-  /** Code of the error that ended the run. */
   error: Later<string>
-  /** Reason why the job did not run in time. */
   reason: Later<string>
   /** Owner that held the job, or place of the error in the job file. */
   detail: Later<string>
@@ -459,20 +433,15 @@ interface NotificationTable {
   job_id: number
   kind: string
   subject: string
-  /** Digest that tells the targets of a job apart, as addresses and commands may hold secrets. */
   target: string
-  /** Name of the target for people, without secrets. */
   address: string
-  /** JSON. */
   notice: string
   state: NotificationState
-  /** Number of tries begun. */
   attempts: ColumnType<number, number | undefined, number>
   /** Earliest next try. During a delivery: the instant at which the delivering process counts as dead. */
   next_at: number
   created_at: number
   delivered_at: ColumnType<number | null, number | null | undefined, number | null>
-  /** Error of the latest try. No secret. */
   error: ColumnType<string | null, string | null | undefined, string | null>
 }
 
@@ -484,9 +453,7 @@ interface DeliveryTable {
   modified_at: number
   bytes: number
   name: string
-  /** Begin of the first run with the file. */
   taken_at: number
-  /** Begin of the latest run with the file. */
   seen_at: number
 }
 
@@ -494,9 +461,7 @@ interface DeliveryTable {
 interface DeadlineTable {
   job: string
   mapping: string
-  /** Place and pattern. */
   source: string
-  /** Cron line and zone. */
   timetable: string
   due: number
   judged_at: number
@@ -529,32 +494,26 @@ interface AccountTable {
   registered_at: number
   /** The run that registered the person; null if the gateway already knew the person. */
   registered_by: string | null
-  /** Time until which records unknown to this ledger may have been sent; null if none were. */
   sent_before: number | null
-  /** Keyed hash of the birth date; null if no export gives a date. */
   born: number | null
-  /** Keyed hash of first and last name; null if no export gives a name. */
   named: number | null
 }
 
 /** References shared by people with different birth dates: nothing is sent under them. */
 interface SharedReferenceTable {
   gateway: string
-  /** Hashed reference. */
   reference: Uint8Array
 }
 
 /** Accounts that a job reads and is about to write. A claim is valid as long as the lease of the job. */
 interface ClaimTable {
   gateway: string
-  /** Hashed reference of the person. */
   account: Uint8Array
   job_id: number
-  token: number
 }
 
 /** Claims without a process: the run alone can find out about its requests. */
-interface AbandonedClaimTable extends Omit<ClaimTable, 'token'> {
+interface AbandonedClaimTable extends ClaimTable {
   run_id: string
   at: number
 }
@@ -562,7 +521,6 @@ interface AbandonedClaimTable extends Omit<ClaimTable, 'token'> {
 /** People whose account was erased or is no longer valid: deliveries to the account count as not delivered. */
 interface ForgottenTable {
   gateway: string
-  /** Hashed reference. */
   reference: Uint8Array
   /** Number of times: part of the hashes of the person's row keys from then on. */
   times: number
@@ -571,23 +529,15 @@ interface ForgottenTable {
 /** Known care-team entries of accounts: newest date, and mark. */
 interface CareTeamTable {
   gateway: string
-  /** Hashed reference of the person. */
   account: Uint8Array
-  /** Hashed NPI. */
   npi: Uint8Array
   observed_at: number
-  /** When the ledger learned that the entry is stored. A list may show newer entries late. */
   stored_at: number
   mark: CareTeamMark
-  /** The person's id at the gateway, which lets a run set an owed mark without the export; null if the gateway gave none. */
   account_id: SealedId | null
-  /** Place of the latest row about the provider: exports in order of arrival, then rows. */
   heard_at: number
-  /** Hash of the content of a record in doubt that the mark waits for. */
   content: Uint8Array | null
-  /** `OwedDeletion[]` as JSON, newest last; null if nothing is to be deleted. */
   deletions: string | null
-  /** Jobs that owe the mark and the deletions. */
   mark_by: number | null
   deletions_by: number | null
 }
@@ -603,20 +553,15 @@ interface CareTeamListedTable {
   job_id: number
   /** Hashed reference of the person; empty for an unreadable row of an unknown person. */
   account: Uint8Array
-  /** Hashed NPI. Empty: the export has the person. One byte: an unusable row of the person. */
   npi: Uint8Array
-  /** Arrival of the latest export with this row. */
   arrival: number
-  /** Time of the newest entry: milliseconds since the epoch. */
   at: number
 }
 
 /** Collections of a job by person, with a hash of the content: no health data. */
 interface CollectedTable {
   job_id: number
-  /** Hashed reference. */
   person: Uint8Array
-  /** Hash of the collected content; null if nothing was found. */
   content: Uint8Array | null
   /** The latest run that asked. */
   run_id: string
@@ -625,14 +570,10 @@ interface CollectedTable {
 /** Requests for medical records sent to a gateway. */
 interface MedicalRequestTable {
   gateway: string
-  /** Hashed reference number. */
   reference: Uint8Array
-  /** Hash of the request as sent. */
   content: Uint8Array
   state: MedicalRequestState
-  /** Place of the latest row about the request: exports in order of arrival, then rows. */
   heard_at: number
-  /** The run that sent the current state; null once a later row has repeated the state. */
   run_id: string | null
 }
 

@@ -63,7 +63,6 @@ export const RunRequest = z.discriminatedUnion('what', [
     what: z.literal('reconcile'),
     job: z.string(),
     run: z.string(),
-    /** Compares accepted records, too. */
     verify: z.object({ sample: SampleSize, seed: z.string().optional() }).optional(),
   }),
 ])
@@ -120,7 +119,6 @@ export interface SentTicket {
 export interface Ticket extends SentTicket {
   /** Number of this try, from 0. A later try follows the death of a worker, or an interruption. */
   readonly attempt: number
-  /** Milliseconds since the epoch. */
   readonly sentAt: number
   /** Undefined if the request was sealed with another key. */
   readonly request: RunRequest | undefined

@@ -26,8 +26,7 @@ import { causeOf } from './outage.ts'
 import { nothingEarlier, recallChunk } from './recall.ts'
 import { ofCredentials } from './retry-policy.ts'
 import type { Sending } from './sending.ts'
-import type { Uncertain } from './slots.ts'
-import { ChunkSlots, type LearnedSlots, type Speaks } from './slots.ts'
+import { ChunkSlots, type LearnedSlots, type Speaks, type Uncertain } from './slots.ts'
 
 interface AssessmentContext extends Pick<Delivery, 'ledger' | 'identity' | 'now'> {
   readonly gateway: Gateway
@@ -278,7 +277,7 @@ async function answerPages(
           await begin()
           return asPerson((test) => test.submit(submission))
         },
-        lost > 0,
+        { isAgain: lost > 0 },
       )
       taken.add(key)
       for (const question of Object.keys(submission.answers)) confirmed.add(question)

@@ -4,7 +4,7 @@
  */
 import type { Entry } from '../model/entry.ts'
 import type { RecordFrame } from '../model/record.ts'
-import { DIGITS, pieceOf, TextWriter } from '../model/text-writer.ts'
+import { pieceOf, TextWriter } from '../model/text-writer.ts'
 
 /** Upper bound of the bytes that batch id, field names and punctuation add: the batch id has 42 characters, or a few more. */
 const FRAME_BYTES = 150
@@ -141,7 +141,7 @@ class BatchWriter {
     const digits = pattern.idStart + entry.rule.length + 1
     writer.putDigits(id + digits, entry.first)
     writer.copy(id, lastId, pattern.idStart)
-    writer.copy(id + digits, lastId + digits, DIGITS)
+    writer.putDigits(lastId + digits, entry.first)
   }
 
   /** Copies the row's parts from its previous record, or writes them for the first record. */

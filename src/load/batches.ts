@@ -104,21 +104,20 @@ export function cutBatches(
   limits: BatchLimits,
 ): Pick<PlannedBatch, 'entries' | 'bytes'>[] {
   const batches: Pick<PlannedBatch, 'entries' | 'bytes'>[] = []
-  let batch: Entry[] = []
+  let from = 0
   let bytes = EMPTY_BYTES
   for (let at = 0; at < entries.length; at++) {
     const entry = entries[at]
     if (entry === undefined) continue
     const length = recordBytes(entry) + 1
-    if (batch.length > 0 && (batch.length >= limits.records || bytes + length > limits.bytes)) {
-      batches.push({ entries: batch, bytes })
-      batch = []
+    if (at > from && (at - from >= limits.records || bytes + length > limits.bytes)) {
+      batches.push({ entries: entries.slice(from, at), bytes })
+      from = at
       bytes = EMPTY_BYTES
     }
-    batch.push(entry)
     bytes += length
   }
-  if (batch.length > 0) batches.push({ entries: batch, bytes })
+  if (from < entries.length) batches.push({ entries: entries.slice(from), bytes })
   return batches
 }
 

@@ -2,7 +2,7 @@
  * Decides the step for each record of a chunk by its slot, and reads profiles where a decision needs one. Finds what withdrawn results were sent as: the
  * gateway deletes no biometrics and no conditions, so a person must be notified of a delivered result.
  */
-import type { Exports, Ledger } from '../ledger/ledger.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
 import type { Entry, MappedRow, WithdrawnEntry } from '../model/entry.ts'
 import { parseTransactionId, transactionId } from '../model/ids.ts'
@@ -16,7 +16,7 @@ import { type ChunkSlots, isSuspect, type Uncertain } from './slots.ts'
 
 interface DecisionContext extends Uncertain {
   readonly reconciler: Pick<Reconciler, 'readBackAny'>
-  readonly memory: { readonly exports: Pick<Exports, 'withContent'> }
+  readonly memory: { readonly exports: Pick<Ledger['exports'], 'withContent'> }
   readonly stale: StaleAccounts
   readonly held: Surroundings['doubts']
 }
@@ -129,7 +129,9 @@ export class ChunkDecisions {
     this.accounts = accounts
     const open = this.open(entries)
     if (!accounts.areUsual) this.slots.hearRowsOf(open.filter(accounts.isPerhapsSent))
-    for (const entry of open) this.end(entry, this.stepOf(entry))
+    open.forEach((entry) => {
+      this.end(entry, this.stepOf(entry))
+    })
   }
 
   /**
@@ -140,15 +142,14 @@ export class ChunkDecisions {
     const sent = new Map<string, Entry>()
     const twins = new Map<Entry, Entry>()
     const note = (entry: Entry): void => {
-      if (this.slots.usualOf(entry) !== undefined) return
       const key = `${entry.rowKey} ${entry.content}`
       const other = sent.get(key)
       if (other === undefined) sent.set(key, entry)
       else twins.set(entry, other)
     }
-    const open = this.open(entries)
+    const open = this.open(entries).filter((entry) => this.slots.usualOf(entry) === undefined)
     for (const entry of open) if (entry.kind !== 'careTeam') note(entry)
-    for (const entry of open.toReversed()) if (entry.kind === 'careTeam') note(entry)
+    for (const entry of open.reverse()) if (entry.kind === 'careTeam') note(entry)
     return twins
   }
 

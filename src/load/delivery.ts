@@ -287,7 +287,7 @@ interface UnansweredBatch {
 interface PartlyKnown {
   readonly answer: string
   readonly status: number | null
-  readonly outcomes: readonly EntryOutcome[]
+  readonly outcomes: EntryOutcome[]
   /** Records of unknown outcome. */
   readonly open: readonly Entry[]
   /** Error messages in an answer of success, for each record that an error may concern. */
@@ -405,7 +405,8 @@ async function send(
         if (created.class === 'accepted') delivery.buffers.giveBack(buffer)
         return created
       },
-      earlier !== undefined,
+      // The end of the chunk waits for the newest record of a series: the next chunks would go in between.
+      { isAgain: earlier !== undefined, isAwaited: plannedAs?.hidesOlder === true },
     )
     .catch((error: unknown) => {
       if (error instanceof GatewayError || error instanceof Outgrown) return error
@@ -509,7 +510,7 @@ async function settleJudged(
 ): Promise<EntryOutcome[]> {
   const { batchId, batch, resends, firstSentAt } = sent
   const { stale } = delivery
-  const outcomes = [...known.outcomes]
+  const judged: EntryOutcome[] = []
   const again: Entry[] = []
   for (const entry of known.open) {
     const words = known.words?.get(entry) ?? ''
@@ -517,9 +518,9 @@ async function settleJudged(
     // An error that names the record is the answer, though the profile cannot tell.
     const isAnswered = known.named?.has(entry) === true && verdict !== 'stored'
     const learned = isAnswered ? undefined : learnedOf(delivery, entry, batchId, known.status, verdict)
-    if (learned !== undefined) outcomes.push(learned)
+    if (learned !== undefined) judged.push(learned)
     else if (isAnswered || words !== '')
-      outcomes.push(listedAsError(entry, batchId, { words, code: known.named?.get(entry) }, stale.has(entry)))
+      judged.push(listedAsError(entry, batchId, { words, code: known.named?.get(entry) }, stale.has(entry)))
     else again.push(entry)
   }
   const isAccepted = known.answer === 'accepted-in-part'
@@ -539,8 +540,9 @@ async function settleJudged(
   if (step.kind === 'give-up') {
     const words = isAccepted ? NOT_ECHOED : failsAlone(known.status ?? sent.failedWith)
     const code = isAccepted ? 'not-echoed' : 'refused'
-    outcomes.push(...again.splice(0).map((entry) => rejection(entry, batchId, code, words)))
+    judged.push(...again.splice(0).map((entry) => rejection(entry, batchId, code, words)))
   }
+  const outcomes = judged.length === 0 ? known.outcomes : [...known.outcomes, ...judged]
   await settle(delivery, sent, known.answer, known.status, outcomes)
   if (again.length === 0) {
     if (known.cause !== undefined) delivery.sending.settled()

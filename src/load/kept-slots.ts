@@ -40,7 +40,7 @@ export function slotOf(
 
 /** @returns undefined where there is nothing to remember */
 export function keptSlot(
-  rule: string,
+  ruleHash: string,
   { stored, latest, seen, isLapsed }: Slot,
   copy: number,
 ): KeptSlot | undefined {
@@ -50,9 +50,9 @@ export function keptSlot(
   const { arrival, row, rank, issued } = place
   const word = { arrival, row, rank, issued, isLate, isStored: stored !== undefined, isLapsed, seen, copy }
   const words = content === WITHDRAWN ? { first: 0, last: 0 } : wordsOf(content)
-  const other = latest === undefined || latest.content === content ? undefined : latest.content
-  if (latest?.content === WITHDRAWN) return { rule, ...words, word, latest: 'withdrawn' }
-  return other === undefined ? { rule, ...words, word } : { rule, ...words, word, latest: wordsOf(other) }
+  const slot = { ruleHash, ...words, word }
+  if (latest === undefined || (latest.content === content && content !== WITHDRAWN)) return slot
+  return { ...slot, latest: latest.content === WITHDRAWN ? 'withdrawn' : wordsOf(latest.content) }
 }
 
 /** Lost word: every other word is newer. */
@@ -84,7 +84,7 @@ export function learnKept(
     const before = { ...slot, doubts: (held.get(rule) ?? []).map(doubtOf) }
     slots.set(rule, { before, now: before, copy })
   }
-  for (const one of known.kept) remember(one.rule, slotOf(one, [], one.word.copy, placed), one.word.copy)
+  for (const one of known.kept) remember(one.ruleHash, slotOf(one, [], one.word.copy, placed), one.word.copy)
   for (const [rule, event] of events) {
     if (!slots.has(rule)) remember(rule, EMPTY)
     const slot = slots.get(rule)

@@ -65,6 +65,15 @@ export interface ChunkToLoad extends ChunkKey, Speaks {
   readonly resumed: boolean
   /** True where rows are recognised by prints: the chunk renews missing and former prints. */
   readonly isRecognised: boolean
+  /** People whom an unsettled chunk has, too: their records go once `settled` resolves, and keep nobody else waiting. */
+  readonly behind?:
+    | {
+        /** References. */
+        readonly people: ReadonlySet<string>
+        /** Resolves when the other chunk is settled. @throws the failure that stops the run */
+        settled(): Promise<void>
+      }
+    | undefined
 }
 
 export interface LoadedChunk {
@@ -82,12 +91,34 @@ export interface LoadedChunk {
 
 /** @throws WaybillError where the run must stop */
 export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promise<LoadedChunk> {
+  const { behind } = chunk
+  if (behind === undefined) return loadPeople(context, chunk)
+  const part = (is: boolean) => partOf(chunk, ({ reference }) => behind.people.has(reference) === is)
+  const ahead = await loadPeople(context, { ...chunk, ...part(false) })
+  await behind.settled()
+  return joinedParts([ahead, await loadPeople(context, { ...chunk, ...part(true) })])
+}
+
+/** Content of a chunk, by people. */
+type Content = Pick<ChunkToLoad, 'entries' | 'listed' | 'withdrawn' | 'shared'>
+
+const partOf = (
+  { entries, listed, withdrawn, shared }: Content,
+  has: (account: AccountKey) => boolean,
+): Content => ({
+  entries: entries.filter(({ account }) => has(account)),
+  listed: listed.filter(has),
+  withdrawn: withdrawn.filter(({ account }) => has(account)),
+  shared: shared.filter(has),
+})
+
+async function loadPeople(context: LoadContext, chunk: ChunkToLoad): Promise<LoadedChunk> {
   const { entries, resumed } = chunk
   const kind = entries[0]?.kind
   const { ledger, gatewayName, runLedger } = context.accounts
   if (chunk.shared.length > 0)
     await runLedger.saveBirths(gatewayName, new Map(), new Set(chunk.shared.map(context.identity.account)))
-  await renewRowKeys(ledger, gatewayName, context.identity, [...entries, ...chunk.withdrawn])
+  await renewRowKeys(ledger, gatewayName, context.identity, joined(entries, chunk.withdrawn))
   // A mapping of these kinds makes no profile records.
   if (kind === 'account') {
     const { names, ...loaded } = await loadRoster(context.accounts, entries, resumed)
@@ -105,6 +136,10 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
   await context.firstContact(entries)
   return load(context, chunk)
 }
+
+/** Nearly always one list is empty, and the other stays as it is. */
+const joined = (first: readonly Entry[], then: readonly Entry[]): readonly Entry[] =>
+  then.length === 0 ? first : first.length === 0 ? then : [...first, ...then]
 
 /** Result of a chunk without profile records. */
 export const NOTHING_OF_PROFILES: Omit<LoadedChunk, 'outcomes'> = {
@@ -124,13 +159,9 @@ async function loadApart(
   first: ResolvedAccounts,
 ): Promise<LoadedChunk> {
   const parts: LoadedChunk[] = []
-  for (let accounts = first, open: Pick<ChunkToLoad, 'entries' | 'listed' | 'withdrawn'> = chunk; ; ) {
+  for (let accounts = first, open: Content = chunk; ; ) {
     const { isLate, isBusy, late } = accounts
-    const part = (is: boolean): typeof open => ({
-      entries: open.entries.filter(({ account }) => isLate(account) === is),
-      listed: open.listed.filter((account) => isLate(account) === is),
-      withdrawn: open.withdrawn.filter(({ account }) => isLate(account) === is),
-    })
+    const part = (is: boolean): Content => partOf(open, (account) => isLate(account) === is)
     const others = part(false)
     if (others.entries.length + others.listed.length + others.withdrawn.length > 0)
       parts.push(await load(context, { ...chunk, ...others }, accounts))
@@ -166,7 +197,7 @@ function joinedParts(parts: readonly LoadedChunk[]): LoadedChunk {
 /** Reads the ledger about a chunk, before anything is asked or sent. */
 async function remember(context: LoadContext, chunk: ChunkToLoad) {
   const { entries } = chunk
-  const rowKeys = rowKeysOf([...entries, ...chunk.withdrawn])
+  const rowKeys = rowKeysOf(joined(entries, chunk.withdrawn))
   const known = {
     delivered: await context.memory.slots.delivered(context.jobId, rowKeys),
     held: await context.memory.slots.held(context.jobId, rowKeys),
@@ -202,7 +233,7 @@ async function load(
     given ??
     (await resolveAccounts(
       context.accounts,
-      [...unanswered, ...decisions.open(recalled.unsent)],
+      joined(unanswered, decisions.open(recalled.unsent)),
       'leave',
       chunk.resumed ? recalled.outcomes : undefined,
       teams && (await careTeamsToClaim(context.careTeams, teams, decisions.isUnchanged)),

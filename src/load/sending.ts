@@ -74,14 +74,15 @@ export interface Sending {
    * Sends a write that must not be repeated blindly.
    * @param fits called in the request's turn, before anything is sent
    * @param call records in the ledger the batch and its sending, then sends
-   * @param isAgain true for content sent before and not stored
+   * @param more.isAgain true for content sent before and not stored
+   * @param more.isAwaited true where others have waited: the request goes ahead of new ones
    * @throws `Outgrown` where the batch does not fit
    */
   once<T>(
     operation: string,
     fits: () => boolean,
     call: (attempt: number) => Promise<T>,
-    isAgain?: boolean,
+    more?: Partial<Pick<Request<T>, 'isAgain' | 'isAwaited'>>,
   ): Promise<T>
   /** Sends an idempotent write: PCP mark, deletion. */
   idempotent<T>(operation: string, call: () => Promise<T>): Promise<T>
@@ -108,6 +109,7 @@ interface Request<T> {
   readonly operation: string
   readonly call: (attempt: number) => Promise<T>
   readonly isAgain: boolean
+  readonly isAwaited: boolean
   readonly onLate?: () => void
   readonly lost: LostTries
   /** True once the request has left, now or before. */
@@ -142,7 +144,11 @@ class Sender {
     purpose: Purpose,
     operation: string,
     call: (attempt: number) => Promise<T>,
-    { isAgain = false, ...more }: Partial<Pick<Request<T>, 'isAgain' | 'onLate'>> = {},
+    {
+      isAgain = false,
+      isAwaited = false,
+      ...more
+    }: Partial<Pick<Request<T>, 'isAgain' | 'isAwaited' | 'onLate'>> = {},
   ): Promise<T> {
     const lost = this.others.lostTries(purpose, operation)
     const request: Request<T> = {
@@ -150,6 +156,7 @@ class Sender {
       operation,
       call,
       isAgain,
+      isAwaited,
       ...more,
       lost,
       hasLeft: isAgain,
@@ -170,7 +177,8 @@ class Sender {
     request.begunAt = this.options.now()
     try {
       // A request that keeps failing no longer goes first: the try after a hold decides for all requests.
-      const turn = attempt > 1 && !isLate(request.lost.count) ? 'again' : 'new'
+      const goesFirst = (attempt > 1 || request.isAwaited) && !isLate(request.lost.count)
+      const turn = goesFirst ? 'again' : 'new'
       const result = await this.lane.run(turn, () => this.leave(request, attempt))
       this.gotThrough(request)
       return result
@@ -329,7 +337,7 @@ class Sender {
 export function createSending(options: SendingOptions): Sending {
   const sender = new Sender(options)
   return {
-    once: (operation, fits, call, isAgain = false) =>
+    once: (operation, fits, call, more) =>
       sender.send(
         'batch',
         operation,
@@ -337,7 +345,7 @@ export function createSending(options: SendingOptions): Sending {
           if (attempt === 1 && !fits()) throw new Outgrown()
           return call(attempt)
         },
-        { isAgain },
+        more,
       ),
     idempotent: (operation, call) => sender.send('follow-up', operation, call),
     register: (operation, call, onLate) => sender.send('registration', operation, call, { onLate }),

@@ -2,7 +2,15 @@
  * Slots of a chunk: the ledger's memory of its rows, the chunk's words, and results learned while loading. Nearly all rows are new, or known as a
  * whole, and need no look at their slots.
  */
-import type { DeliveredRow, ExportOrder, HeldDoubt, KeptSlot, KeptWord, Suspicion } from '../ledger/ledger.ts'
+import type {
+  DeliveredRow,
+  ExportOrder,
+  HeldDoubt,
+  KeptSlot,
+  KeptWord,
+  RowToSave,
+  Suspicion,
+} from '../ledger/ledger.ts'
 import { type Entry, FINAL, type MappedRow, WithdrawnEntry } from '../model/entry.ts'
 import { type ContentWords, hasSameContent, type RowPrint } from '../model/ids.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
@@ -38,7 +46,7 @@ export interface Speaks {
 
 /** Rows and ended doubts to save in the ledger once a chunk is settled. */
 export interface LearnedSlots {
-  readonly delivered: readonly DeliveredRow[]
+  readonly delivered: readonly RowToSave[]
   /** Contents no longer in doubt: superseded by a newer content, or absent. */
   readonly ended: ReadonlyMap<string, 'supersede' | 'miss'>
   /** Contents sent by a run before it was given up. The chunk has looked for them, whatever the job does about doubts. */
@@ -68,8 +76,8 @@ export class ChunkSlots {
   private readonly repeated = new Set<Entry>()
   /** First record heard of each row key. */
   private readonly firstOf = new Map<string, Entry>()
-  /** Outcomes of rows that are new as a whole: of one row behind those of the other. */
-  private plain: readonly EntryOutcome[] = []
+  /** Outcomes learned last: of one row behind those of the other. */
+  private learned: readonly EntryOutcome[] = []
 
   constructor(memory: Memory, entries: readonly Entry[], speaks: Speaks, uncertain: Uncertain) {
     this.memory = memory
@@ -106,7 +114,10 @@ export class ChunkSlots {
     for (const entry of heard) {
       const slot = this.takeOver(entry)
       const incoming = this.incomingOf(entry)
-      if (incoming.content === WITHDRAWN && slot.now.latest?.content === WITHDRAWN) this.reported.add(entry)
+      const { latest } = slot.now
+      // A withdrawal that this chunk brings, and repeats, is one that nobody was notified of.
+      const wasWithdrawn = latest?.content === WITHDRAWN && latest.isNews !== true
+      if (incoming.content === WITHDRAWN && wasWithdrawn) this.reported.add(entry)
       slot.now = learn(slot.now, { what: 'exported', incoming })
     }
   }
@@ -204,18 +215,12 @@ export class ChunkSlots {
    * @param isBefore true for an outcome from before the ledger came under suspicion
    */
   learnOutcomes(outcomes: readonly EntryOutcome[], isBefore: (outcome: EntryOutcome) => boolean): void {
-    const plain: EntryOutcome[] = []
-    this.plain = plain
+    this.learned = outcomes
     for (let at = 0; at < outcomes.length; at++) {
       const one = outcomes[at]
-      if (one === undefined) continue
-      const { entry } = one
-      const usual = this.usualOf(entry)
-      if (usual === 'new') plain.push(one)
-      else if (usual === undefined) {
-        const event = eventOf(one, isBefore(one))
-        if (event !== undefined) this.learn(entry, event)
-      }
+      if (one === undefined || this.usualOf(one.entry) !== undefined) continue
+      const event = eventOf(one, isBefore(one))
+      if (event !== undefined) this.learn(one.entry, event)
     }
   }
 
@@ -235,8 +240,9 @@ export class ChunkSlots {
     let last: MappedRow | undefined
     for (const entry of this.entries) {
       const { row, rowKey } = entry
-      if (row === last || this.usualOf(entry) !== 'known') continue
+      if (row === last) continue
       last = row
+      if (this.usualOf(entry) !== 'known') continue
       const [records, before, print] = [delivered.get(rowKey), prints.get(rowKey), this.printOf(row)]
       if (records === undefined || print === undefined) continue
       if (before === undefined || !hasSameContent(before, print)) printed.push({ rowKey, records, print })
@@ -256,26 +262,29 @@ export class ChunkSlots {
   }
 
   /** Rows of new keys, each nearly always accepted as a whole. */
-  private plainRows(): DeliveredRow[] {
-    const { plain } = this
-    const rows: DeliveredRow[] = []
-    for (let from = 0, to = 0; from < plain.length; from = to) {
-      const { row } = plain[from]?.entry ?? {}
-      while (to < plain.length && plain[to]?.entry.row === row) to++
-      const kept = this.plainRow(from, to)
-      if (kept === undefined) this.hearApart(plain.slice(from, to))
+  private plainRows(): RowToSave[] {
+    const { learned } = this
+    const rows: RowToSave[] = []
+    for (let from = 0, to = 0; from < learned.length; from = to) {
+      const first = learned[from]?.entry
+      while (to < learned.length && learned[to]?.entry.row === first?.row) to++
+      if (first === undefined || this.usualOf(first) !== 'new') continue
+      const kept = this.plainRow(first, from, to)
+      if (kept === undefined) this.hearApart(learned.slice(from, to))
       else rows.push(kept)
     }
     return rows
   }
 
   /** Row of a new key; undefined where not all of it was accepted alike. @param to behind its last outcome */
-  private plainRow(from: number, to: number): DeliveredRow | undefined {
-    const first = this.plain[from]?.entry
-    if (first === undefined) return undefined
+  private plainRow(first: Entry, from: number, to: number): RowToSave | undefined {
+    for (let at = from; at < to; at++) {
+      const one = this.learned[at]
+      if (one?.outcome !== 'accepted' || !isAsNew(one.entry, first)) return undefined
+    }
     const { arrival, isAgain, isBackfill } = this.speaks
     const { copy } = this.uncertain.suspicion
-    const { row, rank, issued } = first
+    const { row, rowKey, rank, issued } = first
     const word: KeptWord = {
       arrival,
       row: row.row,
@@ -287,14 +296,11 @@ export class ChunkSlots {
       seen: 'whole',
       copy,
     }
-    const records: KeptSlot[] = []
-    for (let at = from; at < to; at++) {
-      const one = this.plain[at]
-      if (one?.outcome !== 'accepted' || !isAsNew(one.entry, first)) return undefined
-      records.push({ rule: one.entry.ruleHash, first: one.entry.first, last: one.entry.last, word })
-    }
-    const print = word.isLate || records.length < row.records.length ? undefined : this.printOf(row)
-    return print === undefined ? { rowKey: first.rowKey, records } : { rowKey: first.rowKey, records, print }
+    if (to - from < row.records.length)
+      return { rowKey, records: this.learned.slice(from, to).map(({ entry }) => entry), word }
+    const { records } = row
+    const print = word.isLate ? undefined : this.printOf(row)
+    return print === undefined ? { rowKey, records, word } : { rowKey, records, word, print }
   }
 
   /** Learns the outcomes of a row record by record. */
@@ -351,8 +357,8 @@ export class ChunkSlots {
     const slots: RowSlots = new Map()
     for (const record of kept) {
       const { copy } = this.uncertain.suspicion
-      const slot = slotOf(record, held.get(record.rule) ?? [], copy, (word) => this.placeOf(word))
-      slots.set(record.rule, { before: slot, now: slot })
+      const slot = slotOf(record, held.get(record.ruleHash) ?? [], copy, (word) => this.placeOf(word))
+      slots.set(record.ruleHash, { before: slot, now: slot })
     }
     for (const [rule, doubts] of held) {
       if (slots.has(rule)) continue
@@ -435,18 +441,23 @@ function usualRows(
   { suspicion }: Uncertain,
   arrival: number,
 ): readonly ('new' | 'known' | undefined)[] {
-  const verdicts: ('new' | 'known' | undefined)[] = []
+  // An array that grows from its end would become a hash table.
+  const verdicts = new Array<'new' | 'known' | undefined>((entries.at(-1)?.place ?? -1) + 1)
   const rows = new Map<string, MappedRow | undefined>()
+  /** Places of the first entries of rows. */
+  const starts: number[] = []
   let last: MappedRow | undefined
-  for (const { rowKey, row } of entries) {
+  for (let at = 0; at < entries.length; at++) {
+    const { row, rowKey = '' } = entries[at] ?? {}
     if (row === last) continue
     last = row
+    starts.push(at)
     if (!rows.has(rowKey)) rows.set(rowKey, row)
     else if (rows.get(rowKey) !== row) rows.set(rowKey, undefined)
   }
-  for (let from = 0, to = 0; from < entries.length; from = to) {
+  for (let nth = 0; nth < starts.length; nth++) {
+    const { [nth]: from = 0, [nth + 1]: to = entries.length } = starts
     const { row, rowKey = '' } = entries[from] ?? {}
-    while (to < entries.length && entries[to]?.row === row) to++
     if (rows.get(rowKey) !== row || held.has(rowKey) || !areDistinct(entries, from, to)) continue
     const known = delivered.get(rowKey)
     const isUsual =
@@ -468,13 +479,13 @@ export const isSuspect = ({ until }: Suspicion, { observedAt }: Entry): boolean 
 
 /** True for a stored record with the last word, whose place needs no update (`isWorthWriting`). */
 const isOf = (
-  { rule, first, last, word, latest }: KeptSlot,
+  { ruleHash, first, last, word, latest }: KeptSlot,
   entry: Entry | undefined,
   { until, copy }: Suspicion,
   arrival: number,
 ): boolean =>
   entry !== undefined &&
-  rule === entry.ruleHash &&
+  ruleHash === entry.ruleHash &&
   hasSameContent({ first, last }, entry) &&
   latest === undefined &&
   word.isStored &&

@@ -108,7 +108,7 @@ export function createStaleAccounts(context: StaleContext): StaleAccounts {
   }
 
   return {
-    has: ({ account }) => stale.size > 0 && stale.has(account.reference),
+    has: (entry) => stale.size > 0 && stale.has(entry.account.reference),
     judge(entry, sign) {
       const { reference, type } = entry.account
       if (type !== 'partnerAccountId') return Promise.resolve(false)

@@ -187,10 +187,11 @@ export class Entry {
   /** JSON text for a hole of the frame. */
   inHole(at: number): string {
     const hole = this.frame.holes[at]
+    if (hole === undefined) return ''
+    // Numbers first: V8 compares texts with texts faster than with anything.
+    if (typeof hole === 'number') return this.texts[hole] ?? ''
     if (hole === 'value') return this.value ?? ''
-    if (hole === 'iso') return this.observed.iso
-    if (hole === 'epochMs') return String(this.observed.at)
-    return (hole === undefined ? undefined : this.texts[hole]) ?? ''
+    return hole === 'iso' ? this.observed.iso : String(this.observed.at)
   }
 
   /**
@@ -210,10 +211,11 @@ export class Entry {
     const { frame, facts, value = '', observed, texts } = this
     let bytes = frame.bytes + facts.bytes
     for (const hole of frame.holes) {
-      if (hole === 'value') bytes += value.length
-      else if (hole === 'iso') bytes += observed.iso.length
-      else if (hole === 'epochMs') bytes += String(observed.at).length
-      else if (texts[hole] !== '') bytes += Buffer.byteLength(texts[hole] ?? '')
+      if (typeof hole === 'number') {
+        const { [hole]: text = '' } = texts
+        if (text !== '') bytes += Buffer.byteLength(text)
+      } else if (hole === 'value') bytes += value.length
+      else bytes += hole === 'iso' ? observed.iso.length : String(observed.at).length
     }
     return bytes
   }
@@ -350,7 +352,8 @@ function append<One extends Entry>(
 export function rowKeysOf(entries: readonly Entry[]): string[] {
   const keys = new Set<string>()
   let last: MappedRow | undefined
-  for (const { row, rowKey } of entries) {
+  for (let at = 0; at < entries.length; at++) {
+    const { row, rowKey = '' } = entries[at] ?? {}
     if (row !== last) keys.add(rowKey)
     last = row
   }

@@ -184,7 +184,7 @@ export const ERROR_CODES = {
   'key-differs': {
     exit: EXIT.wrongUse,
     remedy:
-      'Put the old key back: the file `key` in the home, or WAYBILL_KEY. To continue with this key: `waybill run JOB --new-key` reads profiles before it sends.',
+      'Put the old key back: the file `key` in the home, or WAYBILL_KEY. Machines that share a ledger need the same key: set the key of the others. If the key is lost everywhere: `waybill run JOB --new-key` reads profiles before it sends.',
   },
   'home-differs': {
     exit: EXIT.wrongUse,

@@ -126,7 +126,9 @@ export class Outcomes {
   }
 
   note(ended: readonly EntryOutcome[]): void {
-    for (const outcome of ended) {
+    for (let at = 0; at < ended.length; at++) {
+      const outcome = ended[at]
+      if (outcome === undefined) continue
       const { place } = outcome.entry
       if (this.#byPlace[place] === undefined) this.#count++
       this.#byPlace[place] = outcome

@@ -26,8 +26,9 @@ export const KIND_NAMES: Readonly<Record<RecordKind, string>> = {
   account: 'accounts',
 }
 
-export const isOfProfile = (kind: RecordKind): kind is ProfileKind =>
-  PROFILE_KINDS.some((one) => one === kind)
+const OF_PROFILE: ReadonlySet<string> = new Set(PROFILE_KINDS)
+
+export const isOfProfile = (kind: RecordKind): kind is ProfileKind => OF_PROFILE.has(kind)
 
 /** Person of a record, as the export names the person (interface, "Account reference"). */
 export interface AccountKey {

@@ -23,7 +23,6 @@ export function pieceOf(text: string, encoding: 'utf8' | 'latin1' = 'utf8'): Pie
 const SHORT_TEXT = 24
 const SHORT_PIECE = 16
 const HYPHEN = 0x2d
-export const DIGITS = 8
 
 export const hexDigit = (value: number): number => (value < 10 ? 0x30 : 0x57) + value
 

@@ -4,15 +4,12 @@ import type { About } from '../story/notices.ts'
 import { counted, iso, utcTime } from '../system/shown-text.ts'
 import { type Need, needJson } from './need.ts'
 
-/** Most needs and jobs to name. */
 const AT_MOST = 10
 
 interface DigestFacts {
   /** Instant of the digest: a target is notified once of each. */
   readonly due: number
-  /** Instant of the digest before. */
   readonly since: number
-  /** Jobs of which a run failed since, sorted. */
   readonly failed: readonly string[]
   readonly needs: readonly Need[]
 }

@@ -10,15 +10,13 @@ import type { readWaitingExports } from './waiting-exports.ts'
 export interface Need {
   /** Source of the need: a row of the table in `src/needs/needs-of.ts`. */
   readonly cause: string
-  /** Error code, or reason code. */
   readonly code?: string
   /** Sorted. Empty for the installation as a whole. */
   readonly jobs: readonly string[]
   /** One line; no health data. */
   readonly what: string
-  /** Milliseconds since the epoch; undefined if nobody knows. */
+  /** Undefined if nobody knows. */
   readonly since: number | undefined
-  /** Runs concerned, newest first. */
   readonly runs: readonly string[]
   /** Starts or runs with this cause, for `on 3 nights`. */
   readonly times: number
@@ -47,20 +45,16 @@ export interface RunInNeed extends OpenRun {
 }
 
 export interface NeedsFacts {
-  /** Milliseconds since the epoch. */
   readonly now: number
   readonly refused: readonly RefusedStart[]
   /** Runs that need somebody, without runs in progress, newest first. */
   readonly runs: readonly RunInNeed[]
-  /** People of open rows and records. */
   readonly people: readonly OpenPeople[]
   /** Newest finished run of each job that owes marks or deletions. */
   readonly owing: readonly { readonly summary: RunSummary; readonly people: number }[]
   /** Incomplete exports that the latest run of each job passed over. */
   readonly waitingExports: ReturnType<typeof readWaitingExports>
-  /** Expectations whose latest deadline has passed without the exports. */
   readonly overdue: readonly OverdueExport[]
-  /** Targets with notifications that were given up, or wait long. */
   readonly undelivered: readonly Pick<
     OpenWork['undelivered'][number],
     'job' | 'target' | 'count' | 'error' | 'since'
@@ -69,11 +63,9 @@ export interface NeedsFacts {
   readonly pauses: readonly Pick<OpenWork['pauses'][number], 'job' | 'by' | 'note' | 'at'>[]
   /** Scheduled jobs whose fire is long due: no schedule is running. */
   readonly unscheduled: readonly { readonly job: string; readonly due: number }[]
-  /** Jobs past their deadline. */
   readonly late: readonly LateJob[]
   /** A restored or copied ledger, and the jobs without a finished run since. */
   readonly copy: OpenWork['copy']
-  /** The ledger cannot be used. */
   readonly ledger: Trouble | undefined
   /** Free bytes of the home, and the least for a run; undefined without a home. */
   readonly room: { readonly free: number; readonly least: number; readonly home: string } | undefined
@@ -89,7 +81,6 @@ interface OverdueExport {
   readonly isUnreachable: boolean
 }
 
-/** A job whose fire was not done by its deadline. */
 interface LateJob {
   readonly job: string
   readonly by: number

@@ -9,16 +9,13 @@ import { lookAt, makeFolder, ownFileName, writeOwn } from '../system/own-files.t
 
 const RefusedStart = z.object({
   job: z.string(),
-  /** Code of the error. */
   code: z.string(),
   message: z.string(),
-  /** Problems in a file with their places, a line each. */
   findings: z.array(z.string()).readonly(),
   remedy: z.string(),
-  /** First and latest start refused by this error, milliseconds since the epoch. */
+  /** First and latest start refused by this error. */
   since: z.number(),
   at: z.number(),
-  /** Number of starts refused by this error, without a break. */
   times: z.number(),
 })
 

@@ -6,7 +6,7 @@ import { lookAt, makeFolder, ownFileName, writeOwn } from '../system/own-files.t
 
 const WaitingExports = z.object({
   job: z.string(),
-  /** Exports with the missing part, in words, and the first look: milliseconds since the epoch. */
+  /** Exports with the missing part, in words, and the first look. */
   waiting: z.array(z.object({ words: z.string(), since: z.number() })).readonly(),
 })
 interface WaitingExports extends Readonly<z.infer<typeof WaitingExports>> {}
@@ -14,10 +14,7 @@ interface WaitingExports extends Readonly<z.infer<typeof WaitingExports>> {}
 const folderOf = (home: string): string => join(home, 'waiting')
 const fileOf = (home: string, job: string): string => join(folderOf(home), ownFileName(job, '.json'))
 
-/**
- * Replaces the note of the job. Known exports keep their first look. Never throws, as the run itself went well.
- * @param at milliseconds since the epoch
- */
+/** Replaces the note of the job. Known exports keep their first look. Never throws, as the run itself went well. */
 export function noteWaitingExports(home: string, job: string, found: readonly string[], at: number): void {
   try {
     const file = fileOf(home, job)

@@ -4,11 +4,9 @@ import { runShell } from '../system/shell-command.ts'
 import { type Channel, type Message, NotDelivered, payloadOf } from './notice.ts'
 
 interface CommandOptions {
-  /** For `/bin/sh -c`. */
   readonly command: string
   /** Working folder; `/` if the folder is gone. */
   readonly folder: string
-  /** Milliseconds before the command is killed with all its children. */
   readonly timeoutMs: number
   /** Variables of the command, beside the facts of the notice. */
   readonly environment: Readonly<Record<string, string>>

@@ -8,7 +8,6 @@ interface EmailOptions {
   readonly smtpUrl: string
   readonly from: string
   readonly to: string
-  /** Timeout of a whole delivery, in milliseconds. */
   readonly timeoutMs: number
   readonly attach?: Attach
 }

@@ -13,7 +13,6 @@ type Beat =
   /** The schedule lives; `isWell` is false while the job needs somebody. */
   | { readonly kind: 'alive'; readonly isWell: boolean }
 
-/** Milliseconds for a request. */
 const BEAT_MS = 5_000
 
 export function beatUrl({ url, service }: Heartbeat, beat: Beat): string {

@@ -9,7 +9,6 @@ interface StatusRequest {
   readonly receiver: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** Milliseconds for the whole request. */
   readonly timeoutMs: number
 }
 

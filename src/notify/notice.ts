@@ -27,7 +27,6 @@ export const NOTICE_KINDS = [
 const StoredNotice = z.object({
   kind: z.enum(NOTICE_KINDS),
   job: z.string(),
-  /** Name of the gateway in the ledger. */
   gateway: z.string(),
   /** Subject, like the id of a run and its end: for each job and kind, a subject is notified once. */
   subject: z.string(),
@@ -35,7 +34,6 @@ const StoredNotice = z.object({
   failure: z.boolean(),
   /** Set for a failure whose reasons all occurred in an earlier run. */
   known: z.literal(true).optional(),
-  /** Milliseconds since the epoch. */
   at: z.number(),
   /** One line. */
   title: z.string(),

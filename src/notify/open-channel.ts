@@ -4,7 +4,6 @@ import type { NotifySettings, Target } from '../definitions/notify-definition.ts
 import { shown } from '../system/shown-text.ts'
 import { type Attach, type Channel, NotDelivered } from './notice.ts'
 
-/** Timeouts of one try, in milliseconds. */
 const WEBHOOK_MS = 5_000
 const EMAIL_MS = 8_000
 const COMMAND_MS = 10_000

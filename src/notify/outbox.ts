@@ -7,15 +7,12 @@ import { keyOf, nameOf, type Target } from '../definitions/notify-definition.ts'
 import type { Ledger, NotificationRecord } from '../ledger/ledger.ts'
 import { type Channel, type Message, NotDelivered, type Notice, readNotice } from './notice.ts'
 
-/** Most deliveries in parallel. */
 const AT_ONCE = 4
 
 interface OutboxParts {
   readonly ledger: Pick<Ledger, 'jobs' | 'notifications'>
-  /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  /** Makes a unique message id. */
   readonly newId: () => string
   /** Targets in the current job file; undefined for an unreadable file. */
   readonly targetsOf: (job: string) => Promise<readonly Target[] | undefined>
@@ -28,11 +25,8 @@ interface OutboxParts {
 export interface DeliveryEvent {
   readonly job: string
   readonly kind: string
-  /** Name of the target for people. */
   readonly target: string
-  /** Reason of a failure; undefined for a success. */
   readonly reason?: string
-  /** Time of the next try; undefined for none. */
   readonly nextAt?: number
 }
 
@@ -91,7 +85,7 @@ async function isWanted(
   target: Target,
   notice: Notice,
 ): Promise<boolean> {
-  // Whoever heard of no failure needs no good news.
+  // Without bad news, no good news.
   if (notice.kind === RECOVERED) return notifications.heardFailure(jobId, keyOf(target))
   return wants(target, notice) || !(await notifications.isNotified(jobId, keyOf(target)))
 }

@@ -5,11 +5,8 @@ import { type Channel, payloadOf } from './notice.ts'
 
 interface WebhookOptions {
   readonly url: string
-  /** `whsec_` and base64, or base64 alone. */
   readonly secret: string
-  /** Milliseconds for the whole request. */
   readonly timeoutMs: number
-  /** Milliseconds since the epoch. */
   readonly now: () => number
 }
 

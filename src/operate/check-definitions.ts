@@ -27,7 +27,6 @@ interface SourceLook {
   readonly now: number
   /** Path of an export that the latest run of a job has read, by job, where the ledger is not of this machine alone. */
   readonly lastRead: ReadonlyMap<string, string>
-  /** Settings for the targets and the gateway of jobs. */
   readonly settings: NotifySettings & GatewaySettings
 }
 
@@ -131,7 +130,6 @@ async function checkTarget({ definition, file }: Job, look: SourceLook): Promise
   }
 }
 
-/** Counts the cases of a mapping, and those that fail; undefined for a mapping without cases. */
 type TestCases = (name: string) => Promise<{ readonly cases: number; readonly failed: number } | undefined>
 
 export async function checkMappings(

@@ -28,7 +28,7 @@ export interface GatewayLook {
   readonly clock: { readonly date: string; readonly cameAt: number } | undefined
 }
 
-/** @throws WaybillError `interrupted` */
+/** @throws `interrupted` */
 export async function checkGateway(access: GatewayAccess): Promise<GatewayLook> {
   const { url, now, nobody, signal } = access
   let clock: GatewayLook['clock']

@@ -58,7 +58,6 @@ export const checkTrust = (folders: readonly (readonly [check: Check, folder: st
     }),
   )
 
-/** Most paths to name; the others are counted. */
 const MOST_NAMED = 5
 
 /** Reports files open to other users, though the home may be closed today; and links, as nothing is written through links. */

@@ -26,7 +26,6 @@ export interface CheckFinding {
   readonly found: string
   /** Problems in a file with their places, a line each. */
   readonly details?: readonly string[]
-  /** Next step. */
   readonly remedy?: string
 }
 

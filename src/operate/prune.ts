@@ -27,9 +27,9 @@ interface PruneDependencies {
 }
 
 interface PruneRequest {
-  /** Runs that ended before lose their detail; older fires, notifications and known files go, too. Milliseconds since the epoch. */
+  /** Runs that ended before lose their detail; older fires, notifications and known files go, too. */
   readonly before: number
-  /** Records of the audit since then stay: milliseconds since the epoch. Default: all stay. */
+  /** Records of the audit since then stay. Default: all stay. */
   readonly auditSince?: number
   /** Counts without changes. */
   readonly dryRun: boolean
@@ -38,7 +38,6 @@ interface PruneRequest {
 }
 
 export interface Pruned {
-  /** Ids, newest first. */
   readonly runs: readonly string[]
   /** Runs of an earlier, interrupted pruning. */
   readonly resumed: readonly string[]
@@ -149,9 +148,7 @@ export interface KeptRun {
   readonly job: string
   /** Reason why the old run keeps its detail. */
   readonly because: 'unfinished' | 'in-doubt' | 'referred-to' | 'held'
-  /** Run that refers to this one, or that holds its job. */
   readonly by?: string
-  /** Command to continue an unfinished run. */
   readonly command?: string
 }
 
@@ -164,7 +161,7 @@ interface PrunePlan {
 /**
  * Plans a pruning. A run keeps its detail if unfinished, with records in doubt, or retried by a run with detail to keep.
  * @param runs all of the ledger, newest first
- * @param before runs that ended before are old; milliseconds since the epoch
+ * @param before runs that ended before are old
  */
 export function planPrune(runs: readonly PrunableRun[], before: number): PrunePlan {
   const prune: PrunableRun[] = []
@@ -191,7 +188,6 @@ export function planPrune(runs: readonly PrunableRun[], before: number): PrunePl
   return { prune, keep }
 }
 
-/** Command to continue an unfinished run. */
 function commandOf(run: Pick<PrunableRun, 'job' | 'backfill' | 'backfill_folder'>): string {
   const range = rangeOf(run)
   return range === undefined ? `waybill run ${shellWord(run.job)}` : backfillCommand(run.job, range)
@@ -226,7 +222,7 @@ async function measureOutput(home: string, run: Output): Promise<FileCounts> {
   return counts
 }
 
-/** Removes the files of a run. Missing files are no failure. @throws WaybillError `home-unusable` */
+/** Removes the files of a run. Missing files are no failure. @throws `home-unusable` */
 async function removeOutput(home: string, run: Output): Promise<FileCounts> {
   const counts = await measureOutput(home, run)
   for (const path of [run.receiptsPath, run.rejectsPath].map((one) => join(home, one))) {

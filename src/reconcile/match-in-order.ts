@@ -421,20 +421,23 @@ class ComparedAnswer {
 
   #isOf(kind: PlaceKind, at: number, to: number, entry: Entry): boolean {
     const { account, observed, observedAt } = entry
-    const text = (): string => this.#bytes.toString('latin1', at, to)
     switch (kind) {
       case 'reference':
         return this.#isText(at, to, account.reference)
       case 'instant':
-        return this.#isText(at, to, observed.iso) || this.#compared.instant(text()) === observedAt
+        return this.#isText(at, to, observed.iso) || this.#compared.instant(this.#text(at, to)) === observedAt
       case 'accountId':
-        return this.#compared.isAccount(text(), entry)
+        return this.#compared.isAccount(this.#text(at, to), entry)
       case 'id':
-        this.id = text()
+        this.id = this.#text(at, to)
         return true
       default:
         return true
     }
+  }
+
+  #text(from: number, to: number): string {
+    return this.#bytes.toString('latin1', from, to)
   }
 
   #behindPiece(piece: Piece | undefined, from: number): number {

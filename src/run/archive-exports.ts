@@ -1,7 +1,6 @@
 /** Archives exports after a balanced run: exports finished as a whole, and unchanged since they were read. */
 import { whileWanted } from '../extract/sources/receive-file.ts'
-import type { ExportRecord, Ledger, RunLedger } from '../ledger/ledger.ts'
-import type { OpenExport } from '../ledger/runs.ts'
+import type { ExportRecord, Ledger, OpenExport, RunLedger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { BUILT_IN } from '../system/settings.ts'
 import type { Arrival } from './arrival.ts'

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import type { JobSource } from '../definitions/export-definition.ts'
 import type { PgpKeyFiles } from '../extract/arrival/pgp.ts'
-import type { UnpackedExport } from '../extract/arrival/unpack.ts'
-import { unpack } from '../extract/arrival/unpack.ts'
+import { type UnpackedExport, unpack } from '../extract/arrival/unpack.ts'
 import {
   type Announced,
   type ArrivalRules,

@@ -1,5 +1,6 @@
 /** Cuts the rows of an export into chunks, mapping them on the way. Equal rows and an equal mapping give equal chunks. */
 
+import type { ChunkToLoad } from '../load/load-chunk.ts'
 import {
   createEntries,
   createWithdrawn,
@@ -89,8 +90,9 @@ export async function* cutChunks(
     skip -= block.length - unread.length
     mapped.lookUp()
     const found = (await known?.find(unread)) ?? []
-    for (const [at, source] of unread.entries()) {
-      if (limit-- <= 0) break
+    for (let at = 0; at < unread.length; at++) {
+      const source = unread[at]
+      if (source === undefined || limit-- <= 0) break
       const before = range.cutBefore.get(number)
       const recognised = before === undefined ? found[at] : undefined
       const outcome = recognised === undefined || mapped.has(recognised) ? mapper(source) : recognised
@@ -154,38 +156,51 @@ interface Pipeline {
 }
 
 interface UnderWay {
-  readonly chunk: Chunk
   readonly claims: ReadonlySet<string>
   readonly settled: Promise<void>
 }
 
+type Behind = NonNullable<ChunkToLoad['behind']>
+
 /**
  * Runs chunks in a pipeline.
- * @param load sends the chunk; resolves when every record has an outcome
+ * @param load sends the chunk; resolves when every record has an outcome. `behind`: people whom the chunk before has, too
  * @param settle records the outcomes; called in the order of the chunks, one at a time
  * @param begin resolves when the chunk may begin; `add` throws its errors, and chunks in flight continue
  */
 export function createPipeline<Loaded>(
-  load: (chunk: Chunk) => Promise<Loaded>,
+  load: (chunk: Chunk, behind: Behind | undefined) => Promise<Loaded>,
   settle: (chunk: Chunk, loaded: Loaded) => Promise<void>,
   begin: (chunk: Chunk) => Promise<void> = async () => {},
 ): Pipeline {
   const underWay = new Set<UnderWay>()
+  /** The last chunk, settled or not: how fast the gateway answers must not change the batches. */
+  let previous: UnderWay = { claims: new Set(), settled: Promise.resolve() }
   let failure: { error: unknown } | undefined
   let lastSettled: Promise<void> = Promise.resolve()
 
   const throwFailure = (): void => {
     if (failure !== undefined) throw failure.error
   }
+  /** Waits for the chunk before if nobody of this chunk could go ahead. */
+  const behindPrevious = async (claims: ReadonlySet<string>): Promise<Behind | undefined> => {
+    const { claims: earlier, settled: over } = previous
+    const people = claims.intersection(earlier)
+    if (people.size === 0) return undefined
+    const settled = () => over.then(throwFailure)
+    if (people.size < claims.size && ![...people].some(isRequest)) return { people, settled }
+    await over
+    return undefined
+  }
   return {
     async add(chunk) {
       const claims = claimsOf(chunk)
       while (underWay.size >= CHUNKS_AT_ONCE) await Promise.race([...underWay].map((one) => one.settled))
-      for (const one of underWay) if (!one.claims.isDisjointFrom(claims)) await one.settled
+      const behind = await behindPrevious(claims)
       throwFailure()
       await begin(chunk)
       throwFailure()
-      const loading = load(chunk)
+      const loading = load(chunk, behind)
       const before = lastSettled
       const settled = (async () => {
         try {
@@ -197,7 +212,8 @@ export function createPipeline<Loaded>(
         }
       })()
       lastSettled = settled
-      const entry: UnderWay = { chunk, claims, settled }
+      previous = { claims, settled }
+      const entry = previous
       underWay.add(entry)
       void settled.then(() => underWay.delete(entry))
     },
@@ -212,10 +228,15 @@ export function createPipeline<Loaded>(
 function claimsOf({ rows, entries }: Chunk): Set<string> {
   const claims = new Set<string>()
   for (const { outcome } of rows) if (outcome.account !== undefined) claims.add(outcome.account.reference)
-  for (const entry of entries)
-    if (entry instanceof RequestEntry) claims.add(`request ${entry.request.reference}`)
+  // A chunk holds requests alone, or none.
+  if (entries[0] instanceof RequestEntry)
+    for (const entry of entries)
+      if (entry instanceof RequestEntry) claims.add(`${REQUEST}${entry.request.reference}`)
   return claims
 }
+
+const REQUEST = 'request '
+const isRequest = (claim: string): boolean => claim.startsWith(REQUEST)
 
 export interface StopWhen {
   /**

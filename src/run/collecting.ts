@@ -89,7 +89,9 @@ export function createCollector(parts: CollectingParts) {
         ...noPeople(),
         ...pendingOf(new Set(rowsOfPeople(identity, chunk.rows).keys()).size),
       }),
-    async work(chunk) {
+    async work(chunk, { behind }) {
+      // Answers about a person are asked for once.
+      await behind?.settled()
       const people = rowsOfPeople(identity, chunk.rows)
       const hashes = [...people.keys()]
       const known = await ledger.people.accounts(gatewayName, hashes)

@@ -177,7 +177,7 @@ export const countDelivered =
     await renewRowKeys(ledger, gateway, identity, all)
     const delivered = await ledger.slots.delivered(jobId, rowKeysOf(all))
     const slotOf = ({ rowKey, ruleHash }: Entry): KeptSlot | undefined =>
-      delivered.get(rowKey)?.find(({ rule }) => rule === ruleHash)
+      delivered.get(rowKey)?.find((slot) => slot.ruleHash === ruleHash)
     const open = entries.filter((entry) => !isStored(slotOf(entry), entry))
     return {
       records: entries.length - open.length,

@@ -91,6 +91,10 @@ interface DriftedExport {
 
 export type RunEvent =
   | ({ readonly type: 'runStarted' } & RunStarted)
+  /** A worker has a part of an export. `part`: `2 of 4`. */
+  | { readonly type: 'partStarted'; readonly run: string; readonly job: string; readonly part: string }
+  /** `code`: undefined for a part read to its end. */
+  | { readonly type: 'partEnded'; readonly code: string | undefined }
   /** Search for the exports of another run, before a run takes up the records left behind there. */
   | { readonly type: 'lookingAgain'; readonly run: string; readonly number: number; readonly of: number }
   /** Wait before a second look, for exports that may still change. */

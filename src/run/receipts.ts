@@ -54,8 +54,14 @@ export const receiptOf = (
 export const receiptsOfSent = (sentAs: SentAs, learnedFrom: LearnedFrom): Receipt[] =>
   [...sentAs.values()].flatMap((record) => (record === null ? [] : receiptOf(record, learnedFrom)))
 
+const isAccepted = (one: EntryOutcome): one is AcceptedOutcome => one.outcome === 'accepted'
+
 /** Receipts for accepted and for found records. @param sentAs records sent before, and found now */
-export function receiptsOf(outcomes: readonly EntryOutcome[], sentAs: SentAs): (Receipt | AcceptedOutcome)[] {
+export function receiptsOf(
+  outcomes: readonly EntryOutcome[],
+  sentAs: SentAs,
+): readonly (Receipt | AcceptedOutcome)[] {
+  if (outcomes.every(isAccepted)) return outcomes
   const receipts: (Receipt | AcceptedOutcome)[] = []
   const found = new Set<string>()
   for (const one of outcomes) {
@@ -82,17 +88,11 @@ export async function receiptsText(receipts: readonly (Receipt | AcceptedOutcome
     Buffer.allocUnsafe(receipts.reduce((bytes, one) => bytes + mostBytes(one), 0)),
   )
   const lines = new Map<string, Line>()
-  let last: Receipt | AcceptedOutcome | undefined
-  let behindId = ''
-  for (const one of receipts) {
-    const { batchId, status } = one
-    // Receipts of a batch follow each other.
-    if (batchId !== last?.batchId || status !== last.status) {
-      last = one
-      behindId = `","outcome":"accepted","batchId":${batchId === null ? 'null' : `"${batchId}"`},"status":${status}`
-    }
-    if ('entry' in one && isPlain(one)) writeAlike(writer, lines, one, behindId)
-    else writeLine(writer, one, behindId)
+  for (let at = 0; at < receipts.length; at++) {
+    const one = receipts[at]
+    if (one === undefined) continue
+    if ('entry' in one && isPlain(one)) writeAlike(writer, lines, one)
+    else writeLine(writer, one)
   }
   const { written } = writer
   return written.length === 0
@@ -105,23 +105,20 @@ interface Line {
   from: number
   length: number
   beginning: number
-  behindId: string
+  batchId: string | null
+  status: number | null
 }
 
 const isPlain = ({ gatewayId, readBack, ageResult }: AcceptedOutcome): boolean =>
   gatewayId === undefined && readBack === undefined && ageResult === undefined
 
 /** Copies the last line of the rule with the same answer, and replaces row and content. */
-function writeAlike(
-  writer: TextWriter,
-  lines: Map<string, Line>,
-  one: AcceptedOutcome,
-  behindId: string,
-): void {
+function writeAlike(writer: TextWriter, lines: Map<string, Line>, one: AcceptedOutcome): void {
+  const { batchId, status } = one
   const { rule, idStart, first } = one.entry
   const from = writer.at
   const line = lines.get(rule)
-  if (line?.behindId === behindId && line.beginning === idStart.length) {
+  if (line?.batchId === batchId && line.status === status && line.beginning === idStart.length) {
     writer.repeat(line.from, line.length)
     const id = from + BEFORE_ID.bytes.length
     writer.put(id, idStart)
@@ -129,17 +126,18 @@ function writeAlike(
     line.from = from
     return
   }
-  writeLine(writer, one, behindId)
-  lines.set(rule, { from, length: writer.at - from, beginning: idStart.length, behindId })
+  writeLine(writer, one)
+  lines.set(rule, { from, length: writer.at - from, beginning: idStart.length, batchId, status })
 }
 
-function writeLine(writer: TextWriter, one: Receipt | AcceptedOutcome, behindId: string): void {
-  const { gatewayId, ageResult } = one
+function writeLine(writer: TextWriter, one: Receipt | AcceptedOutcome): void {
+  const { batchId, status, gatewayId, ageResult } = one
   // Only the gateway's own id can hold a character that JSON escapes.
   writer.piece(BEFORE_ID)
   if ('entry' in one) one.entry.writeId(writer)
   else writer.text(one.transactionId)
-  writer.text(behindId)
+  const batch = batchId === null ? 'null' : `"${batchId}"`
+  writer.text(`","outcome":"accepted","batchId":${batch},"status":${status}`)
   if (gatewayId !== undefined) {
     writer.piece(BEFORE_GATEWAY_ID)
     writer.text(JSON.stringify(gatewayId))

@@ -84,7 +84,7 @@ export async function releaseDoubts(
 const isStored =
   ({ rule, content }: HeldRecord) =>
   (one: KeptSlot): boolean =>
-    one.rule === rule && one.word.isStored && hasSameContent(one, wordsOf(content))
+    one.ruleHash === rule && one.word.isStored && hasSameContent(one, wordsOf(content))
 
 /** Transaction ids under which contents in doubt were sent, perhaps from another row or export. */
 export function sentIds(left: readonly LeftRecord[]): ReadonlyMap<string, string> {

@@ -35,10 +35,8 @@ interface Erasure {
   readonly dryRun: boolean
   /** People in the file, without duplicates. */
   readonly people: number
-  /** People with an account in the ledger. */
   readonly known: number
   readonly erased: number
-  /** People without an account at the gateway. */
   readonly notThere: number
   readonly refused: number
   /** NDJSON, a line per person; undefined if nothing was sent. */
@@ -52,7 +50,6 @@ interface PeopleFile {
   readonly file: string
   /** Job that names the gateway; undefined: gateway of the settings. */
   readonly job?: string | undefined
-  /** For the audit. */
   readonly by: Actor
 }
 
@@ -66,19 +63,17 @@ type Outcome = 'erased' | 'notThere' | 'refused'
 
 interface Person {
   readonly account: AccountKey
-  /** Line in the file, from 1. */
   readonly line: number
   /** Column `dateOfBirth`; empty if the file has none. */
   readonly born: string
 }
 
-/** Concurrent deletions. */
 const AT_ONCE = 8
 
 /**
  * Erases people. Safe to repeat: people already erased are reported as not found.
  * @returns undefined if not confirmed
- * @throws WaybillError `usage-wrong`: unreadable file, or no id column; `gateway-not-set`; `interrupted`; as `createSending`
+ * @throws `usage-wrong`: unreadable file, or no id column; `gateway-not-set`; `interrupted`; as `createSending`
  */
 export async function eraseAccounts(
   application: Application,
@@ -174,7 +169,7 @@ async function forget(
 /**
  * Forgets stale accounts: a later export registers the people again, and earlier deliveries count as not delivered. Sends nothing.
  * @returns `people` in the file, without duplicates; `forgotten`: people with an account in the ledger
- * @throws WaybillError as `eraseAccounts`, and `ledger-not-found`
+ * @throws as `eraseAccounts`, and `ledger-not-found`
  */
 export async function forgetAccounts(application: Application, request: PeopleFile) {
   const { gateway, people } = await readPeople(application, request)
@@ -192,7 +187,7 @@ export async function forgetAccounts(application: Application, request: PeopleFi
  * Confirms that each reference in a file means one person. Sends nothing.
  * @param request `file`: the column `dateOfBirth` (`yyyy-MM-dd`) gives the birth date; if empty, the next export decides
  * @returns `people` in the file, without duplicates; `confirmed`: references that had stood for several people
- * @throws WaybillError as `forgetAccounts`, and `usage-wrong` for an invalid date
+ * @throws as `forgetAccounts`, and `usage-wrong` for an invalid date
  */
 export async function confirmAccounts(application: Application, request: PeopleFile) {
   const { file } = request
@@ -275,13 +270,10 @@ interface Crosswalk {
   readonly job: string
   readonly gateway: string
   readonly file: string
-  /** People in the file. */
   readonly written: number
-  /** People unknown to the ledger, or without an account id from the gateway. */
   readonly unknown: number
 }
 
-/** People per look-up. */
 const PEOPLE_AT_ONCE = 500
 
 /**
@@ -289,7 +281,7 @@ const PEOPLE_AT_ONCE = 500
  * health data, but reveals who has an account: mode 0600.
  * @param files undefined or empty: the exports that the job finds
  * @param to must not exist
- * @throws WaybillError `usage-wrong` if `to` exists; `ledger-not-found`, `exports-none`, and errors of reading an export
+ * @throws `usage-wrong` if `to` exists; `ledger-not-found`, `exports-none`, and errors of reading an export
  */
 export async function exportCrosswalk(
   application: Application,
@@ -370,7 +362,7 @@ async function make(to: string): Promise<FileHandle> {
 /**
  * Returns an account of the gateway from the ledger.
  * @param gateway address
- * @throws WaybillError `ledger-not-found`; `usage-wrong` if the ledger has no account of the gateway
+ * @throws `ledger-not-found`; `usage-wrong` if the ledger has no account of the gateway
  */
 export const knownAccount = (
   application: Application,

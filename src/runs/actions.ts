@@ -21,7 +21,15 @@ import { leftIn } from '../story/balance.ts'
 import { gatherStory } from '../story/facts.ts'
 import type { JobEnd, RunStory } from '../story/run-story.ts'
 import { present, shellWord } from '../system/shown-text.ts'
-import { amendRun, assertNoneUnfinished, assertSameGateway, findRun, nameRun } from './amend-run.ts'
+import {
+  type AmendingDependencies,
+  amendRun,
+  assertNoneUnfinished,
+  assertSameGateway,
+  findRun,
+  nameRun,
+  type RunOfJob,
+} from './amend-run.ts'
 import { type Application, findJobOfRun, withKnownLedger, withLedgerIfAny } from './application.ts'
 import { askForReport, asksWorkers, askWorkers } from './ask-workers.ts'
 import {
@@ -60,7 +68,7 @@ import { rerunJob } from './take-up.ts'
 import { type Trace, type TracedRow, traceRecord, traceRow } from './trace.ts'
 import { identityToLook } from './which-installation.ts'
 
-/** Resumes the unfinished run of the job, then delivers the exports that have arrived since. @param name of the job, or of the job file */
+/** `Waybill.run`. @param name of the job, or of the job file */
 export function beginRun(
   application: Application,
   watch: BeginWatch,
@@ -108,7 +116,6 @@ async function askForRun(
   return askWorkers(application, watch, { ...asked, request })
 }
 
-/** Notes the incomplete exports of a run that looked for all exports of the job. */
 async function notingWaiting(
   deps: RunDependencies,
   { definition: { job } }: Job,
@@ -127,7 +134,7 @@ async function notingWaiting(
   return end
 }
 
-/** Finishes the interrupted run of a job; reads no new exports. @throws WaybillError `nothing-left` without such a run */
+/** Finishes the interrupted run of a job; reads no new exports. @throws `nothing-left` without such a run */
 export const resumeRun = (application: Application, watch: BeginWatch, name: string): Promise<JobEnd> =>
   beginRun(application, watch, name, {
     files: [],
@@ -136,7 +143,7 @@ export const resumeRun = (application: Application, watch: BeginWatch, name: str
     unfinishedAlone: true,
   })
 
-/** Continues the interrupted backfill of a job. @throws WaybillError `nothing-left` without one */
+/** Continues the interrupted backfill of a job. @throws `nothing-left` without one */
 export async function resumeBackfill(
   application: Application,
   watch: BeginWatch,
@@ -165,7 +172,7 @@ export interface DryRunResult extends Counted {
   readonly newReasons?: NewReasons
 }
 
-/** Maps the exports of a job and counts; sends and writes nothing. @throws WaybillError as a run does, and `exports-none` */
+/** Maps and counts the exports of a job; sends and writes nothing. @throws as a run does, and `exports-none` */
 export async function tryRun(
   application: Application,
   name: string,
@@ -234,7 +241,7 @@ export async function tryBackfill(
 }
 
 /**
- * Delivers the exports of a range of days, oldest first; gives way to other runs of the job.
+ * `Waybill.backfill`; gives way to other runs of the job.
  * @param onFound called with the found exports before any is opened; without exports no ledger is made
  */
 export async function beginBackfill(
@@ -257,7 +264,7 @@ export async function beginBackfill(
   })
 }
 
-/** Maps the rows that a run left behind again, with the current mapping, and sends them as a new run. */
+/** `Waybill.rerun`. */
 export async function beginRerun(
   application: Application,
   watch: BeginWatch,
@@ -284,7 +291,7 @@ export interface RunChoice extends Pick<RunFilter, 'job' | 'reason' | 'export' |
   readonly run?: string | undefined
 }
 
-/** Runs that have ended, left something behind, and fit the choice; oldest first. @throws WaybillError `nothing-left` for none; `run-not-found` */
+/** Runs that have ended, left something behind, and fit the choice; oldest first. @throws `nothing-left` for none; `run-not-found` */
 export const chooseRuns = (
   application: Application,
   { run, ...choice }: RunChoice,
@@ -303,7 +310,7 @@ export const chooseRuns = (
 /**
  * Does to each chosen run what `act` does to one, oldest first. Passes over a run that an earlier one has settled; an interrupt leaves out the rest.
  * @returns the runs; `result` is undefined for a run that was left out
- * @throws WaybillError `nothing-left` for no run; `run-not-found`; errors of `act`
+ * @throws `nothing-left` for no run; `run-not-found`; errors of `act`
  */
 export async function forChosen<Result>(
   application: Application,
@@ -325,7 +332,7 @@ export async function forChosen<Result>(
   return ends
 }
 
-/** Looks for the exports of a range. None is an error, unless an unfinished backfill has taken them all. @throws WaybillError `exports-none` */
+/** Looks for the exports of a range. None is an error, unless an unfinished backfill has taken them all. @throws `exports-none` */
 async function lookBefore(application: Application, job: Job, range: BackfillRange): Promise<BackfillLook> {
   const { settings, now } = application
   const { definition } = job
@@ -357,11 +364,11 @@ function runnable({ settings }: Application, job: Job): { readonly job: Job; rea
   return { job, gateway: chooseGateway(settings, job) }
 }
 
-/** Traces a record. @throws WaybillError `transaction-not-found` */
+/** Traces a record. @throws `transaction-not-found` */
 export const trace = (application: Application, transactionId: string): Promise<Trace> =>
   withKnownLedger(application, (ledger) => traceRecord(ledger, transactionId))
 
-/** Traces a row of the latest export with a name. @throws WaybillError `transaction-not-found` */
+/** Traces a row of the latest export with a name. @throws `transaction-not-found` */
 export const traceExportRow = (
   application: Application,
   name: string,
@@ -370,17 +377,12 @@ export const traceExportRow = (
 
 export interface ReconciledRun extends Reconciled, RunStory {
   readonly run: string
-  /** Records still in doubt. */
   readonly inDoubt: number
-  /** Profiles read. */
   readonly reads: number
   readonly verified?: Verified | undefined
 }
 
-/**
- * Settles open batches and records in doubt of a run by reading profiles; sends nothing.
- * @param verify compares accepted records with the profiles, of all people or of a sample
- */
+/** `Waybill.reconcile`. @param verify compares accepted records with the profiles, of all people or of a sample */
 export async function reconcile(
   application: Application,
   watch: RunWatch,
@@ -434,24 +436,21 @@ export interface DecidedOn extends RunStory {
   readonly records: number
 }
 
-/** Marks records in doubt as delivered. @param transactions ids of the records; empty: all */
-export const accept = (
+/** `Waybill.accept`. @param transactions ids of the records; empty: all */
+export async function accept(
   application: Application,
   listener: RunListener,
   id: string,
   person: Person,
   transactions: readonly string[] = [],
-): Promise<DecidedOn> =>
-  withKnownLedger(application, async (ledger) => {
-    const { home } = application.settings
-    const deps = { ...application, home, ledger, events: createRunEvents(listener) }
-    await assertOwnHome(application, ledger)
-    const run = await findRun(ledger, id)
-    const records = await acceptInDoubt(deps, run, transactions, person)
-    return { records, ...(await gatherStory(deps, run.id)) }
-  })
+): Promise<DecidedOn> {
+  const [records, story] = await decideOn(application, listener, id, (deps, run) =>
+    acceptInDoubt(deps, run, transactions, person),
+  )
+  return { records, ...story }
+}
 
-/** Sends records in doubt again, as a new run, except records that a last look finds in the profiles. */
+/** `Waybill.resend`, as a new run. */
 export async function resend(
   application: Application,
   watch: RunWatch,
@@ -481,18 +480,26 @@ export async function resend(
   }
 }
 
-/** Gives a run up. Records in flight are recognised when they come again. */
+/** `Waybill.giveUp`. Records in flight are recognised when they come again. */
 export const abandon = (
   application: Application,
   listener: RunListener,
   id: string,
   person: Person,
 ): Promise<RunStory> =>
+  decideOn(application, listener, id, (deps, run) => giveUp(deps, run, person)).then(([, story]) => story)
+
+const decideOn = <Done>(
+  application: Application,
+  listener: RunListener,
+  id: string,
+  decide: (deps: AmendingDependencies, run: RunOfJob) => Promise<Done>,
+): Promise<readonly [Done, RunStory]> =>
   withKnownLedger(application, async (ledger) => {
     const { home } = application.settings
     const deps = { ...application, home, ledger, events: createRunEvents(listener) }
     await assertOwnHome(application, ledger)
     const run = await findRun(ledger, id)
-    await giveUp(deps, run, person)
-    return gatherStory(deps, run.id)
+    const done = await decide(deps, run)
+    return [done, await gatherStory(deps, run.id)]
   })

@@ -14,7 +14,7 @@ const SHORTEST_NAME = 4
 
 /**
  * @param name an id, its start, or the part behind its hyphen; or `latest`
- * @throws WaybillError `run-not-found`, also if several runs match
+ * @throws `run-not-found`, also if several runs match
  */
 export async function nameRun(ledger: Pick<Ledger, 'runs'>, name: string): Promise<RunOfJob> {
   const exact = name === 'latest' ? (await ledger.runs.list(1)).at(0) : await ledger.runs.find(name)
@@ -32,7 +32,7 @@ export async function nameRun(ledger: Pick<Ledger, 'runs'>, name: string): Promi
   })
 }
 
-/** @param name as in `nameRun`. @throws WaybillError `run-not-found`, `run-pruned` */
+/** @param name as in `nameRun`. @throws `run-not-found`, `run-pruned` */
 export async function findRun(ledger: Pick<Ledger, 'runs'>, name: string): Promise<RunOfJob> {
   const run = await nameRun(ledger, name)
   if (run.pruned_at !== null)
@@ -40,7 +40,7 @@ export async function findRun(ledger: Pick<Ledger, 'runs'>, name: string): Promi
   return run
 }
 
-/** @throws WaybillError `gateway-differs` */
+/** @throws `gateway-differs` */
 export function assertSameGateway(run: RunOfJob, gatewayName: string): void {
   if (run.gateway === gatewayName) return
   throw new WaybillError(
@@ -49,7 +49,7 @@ export function assertSameGateway(run: RunOfJob, gatewayName: string): void {
   )
 }
 
-/** @throws WaybillError `run-unfinished` if any other run of the job is unfinished; a backfill counts only with an open chunk */
+/** @throws `run-unfinished` if any other run of the job is unfinished; a backfill counts only with an open chunk */
 export async function assertNoneUnfinished(
   ledger: Ledger,
   { job_id, job }: RunOfJob,
@@ -74,21 +74,19 @@ export interface Amending {
   readonly runLedger: RunLedger
   /** Appends to the receipts of the run. The result goes into the ledger, in the transaction of the outcomes. */
   readonly receipt: (receipts: readonly Receipt[]) => Promise<Receipted>
-  /** Opens the receipts of the run. */
   readonly receiptsFile: () => AppendedFile
   /** Aborted when the operator stops the process, or when the lease is lost. */
   readonly signal: AbortSignal
 }
 
 export interface AmendingDependencies extends WaitingDependencies {
-  /** Folder of the receipts. */
   readonly home: string
 }
 
 /**
  * Asks a backfill of the job to give way, waits for the lease, and works.
  * @param notWhileItRuns thrown if the run itself is in progress
- * @throws WaybillError `job-held` if another run holds the job; `interrupted` while waiting; `run-pruned`
+ * @throws `job-held` if another run holds the job; `interrupted` while waiting; `run-pruned`
  */
 export async function amendRun<Result>(
   deps: AmendingDependencies,

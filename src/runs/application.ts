@@ -1,7 +1,4 @@
-/**
- * Dependencies of all actions on runs: settings, clock, random numbers, and parts built on demand. Also opens the ledger for commands that
- * only read: they never create a ledger.
- */
+/** Dependencies of all actions on runs. Commands that only read open the ledger here: they never make one. */
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -32,7 +29,6 @@ export interface GatewayConnection {
 /** Built by `src/application.ts` alone. */
 export interface Application
   extends Pick<RunDependencies, 'now' | 'random' | 'sleep' | 'owner' | 'isDead' | 'interrupt' | 'sendPart'> {
-  /** Version of the program. */
   readonly version: string
   readonly settings: Settings
   /** User of this process, according to the operating system. */
@@ -41,10 +37,9 @@ export interface Application
   readonly randomHex: (bytes: number) => string
   /**
    * @param at now
-   * @throws WaybillError `ledger-missing` if a home with history has no ledger, and no option allows a new one
+   * @throws `ledger-missing` if a home with history has no ledger, and no option allows a new one
    */
   readonly openLedger: (without?: WithoutOld, at?: number) => Promise<Ledger>
-  /** Opens the queue beside a ledger in PostgreSQL. */
   readonly openTickets: (opening: { readonly supervises: boolean }) => Promise<Tickets>
   /** Opens an existing ledger, which refuses all writes. */
   readonly readLedger: () => Promise<Ledger>
@@ -64,7 +59,7 @@ export const ledgerFile = ({ settings }: Pick<Application, 'settings'>): string 
 /**
  * Works without a ledger if there is none, and creates none.
  * @param ifLost refuse, or work without a ledger, if the home has lost one
- * @throws WaybillError `ledger-missing`, and errors of opening the ledger
+ * @throws `ledger-missing`, and errors of opening the ledger
  */
 export async function withLedgerIfAny<Result>(
   { settings, openLedger }: Pick<Application, 'settings' | 'openLedger'>,
@@ -81,7 +76,7 @@ export async function withLedgerIfAny<Result>(
   }
 }
 
-/** @throws WaybillError `ledger-not-found`, and errors of opening the ledger */
+/** @throws `ledger-not-found`, and errors of opening the ledger */
 export const withKnownLedger = <Result>(
   context: Pick<Application, 'settings' | 'openLedger'>,
   work: (ledger: Ledger) => Promise<Result>,
@@ -98,7 +93,7 @@ export const knownIdentity = (application: Application): Promise<Identity> =>
 /**
  * Finds the job of a run, before any work that would be useless without the run.
  * @returns the job, its gateway, and the id of the run
- * @throws WaybillError `ledger-not-found`, `run-not-found`, `run-pruned`; as `readJob` and `chooseGateway`
+ * @throws `ledger-not-found`, `run-not-found`, `run-pruned`; as `readJob` and `chooseGateway`
  */
 export async function findJobOfRun(
   context: Pick<Application, 'settings' | 'openLedger'>,
@@ -127,7 +122,7 @@ export async function noteBackup(home: string, at: number): Promise<void> {
   }
 }
 
-/** Time of the last backup, in milliseconds since the epoch; undefined if none is known. */
+/** Time of the last backup; undefined if none is known. */
 export async function lastBackupAt(home: string): Promise<number | undefined> {
   const at = Date.parse((await readFile(lastBackupOf(home), 'utf8').catch(() => '')).trim())
   return Number.isNaN(at) ? undefined : at

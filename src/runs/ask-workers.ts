@@ -26,7 +26,7 @@ export const asksWorkers = (
   settings.runBy === 'workers' &&
   [options.lookFirst, options.newLedger, options.newKey].every((option) => option !== true)
 
-/** @throws WaybillError `usage-wrong` without a ledger in PostgreSQL */
+/** @throws `usage-wrong` without a ledger in PostgreSQL */
 export function assertShared({ settings }: Pick<Application, 'settings'>): void {
   if (settings.ledger !== undefined) return
   throw new WaybillError('usage-wrong', 'workers need a ledger in PostgreSQL', {
@@ -34,7 +34,7 @@ export function assertShared({ settings }: Pick<Application, 'settings'>): void 
   })
 }
 
-/** Opens the queue, on a machine that has the shared home. @throws WaybillError `home-differs`, `ledger-unusable` */
+/** Opens the queue, on a machine that has the shared home. @throws `home-differs`, `ledger-unusable` */
 export async function openSharedTickets(application: Application): Promise<Tickets> {
   assertShared(application)
   await withKnownLedger(application, (ledger) => assertSharedHome(application, ledger))
@@ -43,7 +43,6 @@ export async function openSharedTickets(application: Application): Promise<Ticke
 
 interface Asked {
   readonly job: Job
-  /** From `chooseGateway`. */
   readonly gateway: string
   readonly request: RunRequest
 }
@@ -51,7 +50,7 @@ interface Asked {
 /**
  * Has a worker carry a request out, and waits for the end.
  * @param watch its `onLook` receives the progress each second; undefined while no worker has begun
- * @throws WaybillError as the run does; `job-held` if the job has a ticket already; `interrupted`: a run that has begun continues
+ * @throws as the run does; `job-held` if the job has a ticket already; `interrupted`: a run that has begun continues
  */
 export const askWorkers = async (
   application: Application,
@@ -102,7 +101,7 @@ interface Following {
   readonly onLook?: (isTaken: boolean) => Promise<void>
 }
 
-/** Waits for the end of a ticket, also while the database is away. @throws WaybillError `interrupted`, `ledger-unusable` */
+/** Waits for the end of a ticket, also while the database is away. @throws `interrupted`, `ledger-unusable` */
 export async function awaitEnd(
   { interrupt, sleep }: Pick<Application, 'interrupt' | 'sleep'>,
   tickets: Tickets,

@@ -26,11 +26,8 @@ import { backfillSources, noneInRange } from './run-job.ts'
 
 export interface PlannedExport {
   readonly name: string
-  /** Day in the file name. */
   readonly date: string
-  /** Size of the delivered file. */
   readonly bytes: number
-  /** Undefined if unreadable. */
   readonly rows?: number
   /** True if an earlier run of the job at this gateway read this exact content to the end. */
   readonly deliveredBefore: boolean
@@ -53,7 +50,6 @@ export interface BackfillPlan {
   readonly deliveredBefore: { readonly exports: number; readonly rows: number }
   /** Unfinished backfill of this range, to be resumed, with finished exports and rows. */
   readonly unfinished?: { readonly run: string; readonly exports: number; readonly rows: number }
-  /** Days of the range without an export. */
   readonly without: Gaps
   /** Names of files left out, because no pattern or date matches. */
   readonly unmatched: readonly string[]
@@ -80,7 +76,7 @@ export interface PlanParts {
   readonly onExport: (name: string, number: number, of: number) => void
 }
 
-/** Writes and sends nothing. @throws WaybillError as `backfillJob` */
+/** Writes and sends nothing. @throws as `backfillJob` */
 export async function planBackfill(parts: PlanParts, job: Job, range: BackfillRange): Promise<BackfillPlan> {
   const { arrival, now, gateway } = parts
   const name = job.definition.job
@@ -173,7 +169,6 @@ export function leftOut(
   }
 }
 
-/** Number of past runs to search for an unfinished run, and for the latest runs. */
 const RUNS_LISTED = 1_000
 
 const isUnfinished = (state: RunRecord['state']): boolean => state === 'running' || state === 'interrupted'
@@ -181,7 +176,6 @@ const isUnfinished = (state: RunRecord['state']): boolean => state === 'running'
 const rowsOf = (exports: readonly PlannedExport[]): number =>
   exports.reduce((total, { rows = 0 }) => total + rows, 0)
 
-/** Contents of the job that a person has put aside. */
 async function asideOf({ ledger, gateway }: PlanParts, job: string): Promise<AsideContents> {
   const jobId = await ledger?.jobs.known(job, gateway)
   return jobId === undefined || ledger === undefined ? NONE_ASIDE : ledger.putAside.contents(jobId)
@@ -231,11 +225,9 @@ interface PastRun {
   readonly made: number
   readonly unchanged: number
   readonly requests: number
-  /** Working time in milliseconds. */
   readonly durationMs: number
 }
 
-/** Rows to read: new rows, and rows delivered before. */
 interface RowsToRead {
   readonly fresh: number
   readonly known: number
@@ -243,11 +235,9 @@ interface RowsToRead {
 
 interface Estimate {
   readonly seconds: number
-  /** Speed of new rows; undefined if there are none, and no run has sent anything. */
   readonly rowsPerSecond?: number
   /** Speed of rows delivered before: read, mapped and recognised, not sent. */
   readonly knownRowsPerSecond: number
-  /** Runs behind the estimate. */
   readonly runs: number
   /** True if `--rate` determines the time. */
   readonly limitedByRate: boolean
@@ -305,7 +295,6 @@ interface Gaps {
   /** Months if no pattern of the job has a day. */
   readonly unit: 'day' | 'month'
   readonly count: number
-  /** Days or months of the range. */
   readonly of: number
   /** `2026-01-31`, or `2026-01`; both ends included. */
   readonly ranges: readonly { readonly from: string; readonly to: string; readonly count: number }[]
@@ -390,7 +379,6 @@ function hasDay(match: string): boolean {
   return new Set(written).size > 1
 }
 
-/** Number of recent runs behind an estimate. */
 const RUNS_LOOKED_AT = 5
 
 /** Latest finished runs; without any, the progress of an unfinished run. */

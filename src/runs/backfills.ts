@@ -9,14 +9,13 @@ import { type Application, withLedgerIfAny } from './application.ts'
 const DAY_MS = 86_400_000
 
 /** Backfills to list. */
-export const BACKFILLS_LISTED = 5
+const BACKFILLS_LISTED = 5
 
 export interface BegunExport {
   readonly name: string
   /** Day in the name of the file; absent without one. */
   readonly date?: string
   readonly state: ExportRecord['state']
-  /** Error code of an export that could not be read. */
   readonly reason?: string
   readonly rows: number
 }
@@ -32,14 +31,12 @@ export interface BegunBackfill {
   readonly backfill: BackfillRange
   readonly exports: readonly BegunExport[]
   readonly rows: number
-  /** Milliseconds of work. */
   readonly durationMs: number
 }
 
-/** Reads the latest backfills, newest first. @param most runs to return */
+/** Reads the latest backfills, newest first. */
 export const readBackfills = (
   application: Pick<Application, 'settings' | 'openLedger' | 'now' | 'isDead'>,
-  most: number,
 ): Promise<readonly BegunBackfill[]> =>
   withLedgerIfAny(application, async (ledger) => {
     const found: BegunBackfill[] = []
@@ -60,7 +57,7 @@ export const readBackfills = (
         rows: exports.reduce((sum, { rows }) => sum + rows, 0),
         durationMs: run.worked_ms,
       })
-      if (found.length === most) break
+      if (found.length === BACKFILLS_LISTED) break
     }
     return found
   })

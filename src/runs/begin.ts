@@ -9,7 +9,6 @@ import type { Follower } from './follower.ts'
 import { followLastRun, lastRunFile } from './last-run.ts'
 import { followByNotices, type Noticed } from './run-notices.ts'
 import { createTeller, keepTargets } from './teller.ts'
-import type { Traces } from './traces.ts'
 import type { WithoutOld } from './which-installation.ts'
 
 /** Followers hear the end in the order given. @throws errors of `work` */
@@ -31,12 +30,10 @@ export async function followed<End>(
 
 interface FollowedRun extends Noticed {
   readonly deps: RunDependencies
-  /** Receivers of the metrics of the run. */
   readonly tell: readonly ((run: LastRun) => void | Promise<void>)[]
   /** True if an error that refused the run counts as a run. */
   readonly counts: (error: unknown) => boolean
   readonly onEnd?: ((end: JobEnd) => void) | undefined
-  /** Runs the job with the given dependencies. */
   readonly work: (deps: RunDependencies) => Promise<JobEnd>
 }
 
@@ -58,11 +55,9 @@ export async function runFollowed(
 }
 
 interface Beginning extends Pick<FollowedRun, 'job' | 'work'> {
-  /** From `chooseGateway`. */
   readonly gateway: string
   /** True to notify targets of a refused run; false if the person who typed the command sees the error. */
   readonly refusals: boolean
-  /** Limit of requests per second. */
   readonly requestsPerSecond?: number | undefined
   readonly without?: WithoutOld
 }
@@ -107,8 +102,12 @@ export async function begin(
 
 type Traced = Pick<Application, 'settings' | 'version' | 'now' | 'randomHex'>
 
-/** Traces, if the settings name a collector. */
-async function tracesOf({ settings, version, now, randomHex }: Traced): Promise<Traces | undefined> {
+async function tracesOf({
+  settings,
+  version,
+  now,
+  randomHex,
+}: Traced): Promise<ReturnType<typeof import('./traces.ts').openTraces> | undefined> {
   const { otlpEndpoint: endpoint, otlpHeaders = '' } = settings
   if (endpoint === undefined) return undefined
   const { openTraces } = await import('./traces.ts')

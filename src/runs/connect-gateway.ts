@@ -1,6 +1,6 @@
 /**
- * Connects the chosen gateway: an address, or the built-in reference gateway in a process of its own. Also builds the dependencies of all
- * commands that send or read back.
+ * Connects the chosen gateway: an address, or the built-in reference gateway in a process of its own. Builds the dependencies of commands that send or
+ * read back.
  */
 
 import { once } from 'node:events'
@@ -28,7 +28,6 @@ import { identityToSend, type WithoutOld } from './which-installation.ts'
 /** Concurrency limit of any job; the job's own limit is lower. */
 const MOST_CONNECTIONS = 64
 
-/** Random bytes in each credential of the built-in gateway. */
 const CREDENTIAL_BYTES = 32
 
 interface ConnectionParts extends Pick<TransportOptions, 'now' | 'nextRequestId' | 'onRequest'> {
@@ -93,19 +92,17 @@ const Credentials = z.object({
 })
 type Credentials = z.infer<typeof Credentials>
 
-/** First line of its output. */
 const Listening = z.union([
   z.object({ url: z.string() }),
   z.object({ error: z.object({ message: z.string() }) }),
 ])
 
-/** Grace period for ending, in milliseconds. */
 const END_MS = 5_000
 
 /**
  * Starts the reference gateway on a free port.
  * @param options of `waybill gateway`
- * @throws WaybillError `gateway-unreachable` if the gateway does not start listening
+ * @throws `gateway-unreachable` if the gateway does not start listening
  */
 export async function startAttached(
   options: readonly string[],
@@ -153,7 +150,7 @@ export async function startAttached(
 /**
  * Gateway's side of `startAttached`.
  * @param input standard input, if any
- * @throws WaybillError `usage-wrong` if the first line has no credentials
+ * @throws `usage-wrong` if the first line has no credentials
  */
 export async function attach(
   input: Readable = Readable.from([]),
@@ -189,7 +186,7 @@ function accessTokenOf({
   return { accessToken: accessToken === undefined ? run : async () => accessToken, renewAccessToken: run }
 }
 
-/** @throws WaybillError `gateway-refused-credentials` if the command fails; `file-untrusted`; `settings-invalid` if the output is no token */
+/** @throws `gateway-refused-credentials` if the command fails; `file-untrusted`; `settings-invalid` if the output is no token */
 export async function printedToken(command: string): Promise<string> {
   const printed = await output('WAYBILL_ACCESS_TOKEN_COMMAND', command, {})
   return checkCredential(printed.trim(), 'WAYBILL_ACCESS_TOKEN_COMMAND')
@@ -223,7 +220,7 @@ export type Surroundings = Omit<RunDependencies, 'gateway' | 'gatewayName' | 'di
 /**
  * Opens ledger and gateway of a run.
  * @param gateway from `chooseGateway`
- * @throws WaybillError `ledger-missing`, `key-differs`
+ * @throws `ledger-missing`, `key-differs`
  */
 export async function openRunDependencies(
   application: Application,
@@ -243,9 +240,7 @@ export async function openRunDependencies(
 
 export interface RunWatch {
   readonly listener: RunListener
-  /** Receives the destination of the records, for people. */
   readonly onConnected?: (words: string) => void
-  /** Called for every request to a gateway. */
   readonly onRequest?: TransportOptions['onRequest'] | undefined
 }
 

@@ -14,7 +14,7 @@ interface CopiedLedger {
 /**
  * Copies the file of the home, whatever WAYBILL_LEDGER says, and closes the file.
  * @param to address of the database, without a password
- * @throws WaybillError `usage-wrong`, `ledger-not-found`; as `moveLedger`
+ * @throws `usage-wrong`, `ledger-not-found`; as `moveLedger`
  */
 export async function copyLedger(application: Application, to: string): Promise<CopiedLedger> {
   const { settings, now, isDead, interrupt, randomHex } = application

@@ -1,4 +1,4 @@
-/** Compares an export, read with the current mapping, with earlier deliveries of a mapping with this name. */
+/** Compares an export with earlier deliveries of a mapping of this name. */
 import type { LoadedMapping } from '../definitions/definition-files.ts'
 import { DriftDefinition } from '../definitions/job-definition.ts'
 import type { Ledger } from '../ledger/ledger.ts'

@@ -1,4 +1,4 @@
-/** Sends the daily digest of the schedule: to each target once, however many jobs name the target and have a digest at that time. */
+/** Sends the daily digest of the schedule, to each target once, however many jobs name it. */
 import type { Job } from '../definitions/definition-files.ts'
 import { targetsOf } from '../definitions/jobs.ts'
 import { keyOf } from '../definitions/notify-definition.ts'
@@ -16,7 +16,6 @@ import type { Teller } from './teller.ts'
 const BEFORE_MS = 36 * 3_600_000
 /** Delay after which a digest is no news: the schedule was down at the time. */
 const LATE_MS = 3_600_000
-/** Number of recent fires of a job to search. */
 const FIRES_LOOKED_AT = 200
 
 type DigestJob = ListedJob<Job> & { readonly job: Job }
@@ -46,7 +45,6 @@ export function createDigestWatch(
   gatewayOf: (job: string) => string,
 ) {
   let jobs: readonly DigestJob[] = []
-  /** Instants of the digests sent by this process. */
   const sent = new Set<number>()
   const send = async (due: number, since: number): Promise<void> => {
     const now = application.now()
@@ -75,7 +73,6 @@ export function createDigestWatch(
     })
   }
   return {
-    /** Receives the jobs after each reading. */
     listed(all: readonly ListedJob<Job>[]): void {
       jobs = all.flatMap((one) => (one.job === undefined ? [] : [{ ...one, job: one.job }]))
     },

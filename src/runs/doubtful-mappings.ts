@@ -1,4 +1,4 @@
-/** Doubts about mappings from the column names of an export, by the names known to the catalog folder. */
+/** Doubts about mappings, by column names of an export and names known to the catalog folder. */
 import { readSynonyms } from '../definitions/catalog-files.ts'
 import type { DefinitionFolders, LoadedMapping } from '../definitions/definition-files.ts'
 import { WaybillError } from '../model/errors.ts'

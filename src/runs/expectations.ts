@@ -1,7 +1,4 @@
-/**
- * State of scheduled jobs: the last and next fires, and the current run. Also checks whether the expected exports have arrived, and
- * remembers and notifies the result.
- */
+/** State of scheduled jobs: fires and current run. Looks for expected exports, and notifies the result. */
 import { type Job, readJob } from '../definitions/definition-files.ts'
 import type { Expectation } from '../definitions/export-definition.ts'
 import { gatewayNameOf, readGatewayName, targetsOf } from '../definitions/jobs.ts'
@@ -19,15 +16,12 @@ import { createJobList, listJobs, withMappings } from './scheduled-jobs.ts'
 import { createTeller } from './teller.ts'
 
 interface Expected {
-  /** Jobs with an expectation. */
   readonly jobs: readonly Job[]
-  /** Findings of expectations that are due. */
   readonly found: readonly Assessment[]
-  /** Invalid job files. */
   readonly problems: readonly { readonly name: string; readonly problem: WaybillError }[]
 }
 
-/** @param name undefined: all jobs with an expectation. @throws WaybillError `usage-wrong` if the named job has none */
+/** @param name undefined: all jobs with an expectation. @throws `usage-wrong` if the named job has none */
 export async function lookForExpected(application: Application, name: string | undefined): Promise<Expected> {
   const { jobs, problems } = await expectingJobs(application, name)
   return { jobs, problems, found: jobs.length === 0 ? [] : await judgeJobs(application, jobs) }
@@ -102,7 +96,6 @@ export interface ExplainedJob {
   /** Newest first. */
   readonly last: readonly FireRecord[]
   readonly next: readonly number[]
-  /** Time zone for display. */
   readonly zone: string
   readonly expected: readonly ExplainedExpectation[]
 }

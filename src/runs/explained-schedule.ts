@@ -78,7 +78,6 @@ const REASONS: Readonly<Record<string, string>> = {
   unscheduled: 'the job is no longer scheduled',
 }
 
-/** Reason why a fire did not run at its time. */
 const whyNot = ({ reason, detail }: Pick<FireRecord, 'reason' | 'detail'>): string => {
   if (reason === null) return ''
   const words = REASONS[reason] ?? reason

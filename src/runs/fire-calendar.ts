@@ -1,4 +1,4 @@
-/** Fires of a job by day, in the zone of the schedule: those of the last weeks with their results, and those of the next. */
+/** Fires of a job by day, in the zone of the schedule: results of the last weeks, and the next. */
 import { DateTime } from 'luxon'
 import { readGatewayName } from '../definitions/jobs.ts'
 import type { FireRecord, Ledger } from '../ledger/ledger.ts'

@@ -23,9 +23,7 @@ import { countEnd, countRuns } from './schedule-metrics.ts'
 import { isNothingExplained, isNothingFound } from './scheduled-jobs.ts'
 import { createTeller, type Teller } from './teller.ts'
 
-/** Observers of the runs. */
 interface WatchedFires {
-  /** Makes the listener of a run. */
   readonly reporter: () => RunListener
   readonly teller: Teller
   readonly metrics: Metrics | undefined
@@ -50,7 +48,6 @@ export const beginFire = (
   )
 }
 
-/** Runs a job like `waybill run`. */
 async function runOnce(
   application: Application,
   { teller, metrics, reporter }: WatchedFires,
@@ -102,7 +99,6 @@ const nextOfSchedule = ({ run, state, reason }: RunSummary): readonly Step[] | u
     : undefined
 
 interface FireOfTicket {
-  /** Name of the job. */
   readonly job: string
   readonly due: number
 }
@@ -164,7 +160,7 @@ export async function isFireAwaited(
 
 /**
  * Has a worker run the job of a fire, and waits for the end.
- * @throws WaybillError `job-held`; `interrupted`: the worker goes on, and the schedule that continues the fire finds its ticket
+ * @throws `job-held`; `interrupted`: the worker goes on, and the schedule that continues the fire finds its ticket
  */
 export async function askForFire(
   application: Application,

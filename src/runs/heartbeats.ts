@@ -83,7 +83,6 @@ export function createHeartbeatWatch(
         pending.add(sent)
       }
     },
-    /** Waits for the heartbeats under way: seconds at most. */
     async end(): Promise<void> {
       await Promise.all(pending)
     },
@@ -91,8 +90,7 @@ export function createHeartbeatWatch(
 }
 
 /**
- * True if a need of the job is for a person. The schedule goes on by itself with an unfinished run of a fire without an end: the run is tried again, or has
- * ended a moment ago, and the fire is about to end, too.
+ * True if a need of the job is for a person: an unfinished run of a fire without an end goes on by itself.
  * @param open fires of the job without an end
  */
 export function needsSomebody(

@@ -1,4 +1,4 @@
-/** Records in doubt of all runs: the request that sent each record, and the result of the last look at the profile. Positions and codes, no values. */
+/** Records in doubt of all runs, with request and last look at the profile. No values. */
 import type { BatchRecord, ExceptionRecord, ExportRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
 import { readCounts } from '../model/balance.ts'
 import { transactionId } from '../model/ids.ts'
@@ -12,7 +12,7 @@ import { type Application, withLedgerIfAny } from './application.ts'
 export type LastLook = 'none' | 'unreadable' | 'unclear'
 
 /** Records in doubt to list of a run. */
-export const DOUBTS_LISTED = 200
+const DOUBTS_LISTED = 200
 
 export interface DoubtfulRecord {
   readonly export: string
@@ -50,8 +50,8 @@ export interface DoubtfulRun {
 
 type NamedRun = RunRecord & { readonly job: string; readonly gateway: string }
 
-/** Reads the runs with records in doubt, newest first. @param most records to return for each run */
-export const readInDoubt = (application: Application, most: number): Promise<readonly DoubtfulRun[]> =>
+/** Reads the runs with records in doubt, newest first. */
+export const readInDoubt = (application: Application): Promise<readonly DoubtfulRun[]> =>
   withLedgerIfAny(application, async (ledger) => {
     if (ledger === undefined) return []
     const matters = await ledger.runs.openMatters()
@@ -60,17 +60,12 @@ export const readInDoubt = (application: Application, most: number): Promise<rea
     for (const run of runs) {
       const isInDoubt = matters.get(run.id)?.left.some(({ outcome }) => outcome === 'in-doubt') ?? false
       const unasked = run.reason === 'given-up' ? await ledger.left.unasked(run.id) : 0
-      if (isInDoubt || unasked > 0) found.push(await doubtfulRun(ledger, run, unasked, most))
+      if (isInDoubt || unasked > 0) found.push(await doubtfulRun(ledger, run, unasked))
     }
     return found
   })
 
-async function doubtfulRun(
-  ledger: Ledger,
-  run: NamedRun,
-  unasked: number,
-  most: number,
-): Promise<DoubtfulRun> {
+async function doubtfulRun(ledger: Ledger, run: NamedRun, unasked: number): Promise<DoubtfulRun> {
   const about = { run: run.id, job: run.job, gateway: run.gateway, startedAt: iso(run.started_at), unasked }
   const records: DoubtfulRecord[] = []
   for (const record of await ledger.exports.ofRun(run.id))
@@ -82,7 +77,8 @@ async function doubtfulRun(
       const batches = await ledger.chunks.batches(key)
       const looks = await looksAt(ledger, run.job_id, doubts)
       for (const doubt of doubts) records.push(recordOf(record, doubt, batches, looks))
-      if (records.length > most) return { ...about, records: records.slice(0, most), hasMore: true }
+      if (records.length > DOUBTS_LISTED)
+        return { ...about, records: records.slice(0, DOUBTS_LISTED), hasMore: true }
     }
   return { ...about, records, hasMore: false }
 }

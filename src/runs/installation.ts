@@ -19,10 +19,7 @@ export interface PrunedInstallation extends Pruned {
   readonly ledger: Compacted | undefined
 }
 
-/**
- * Removes receipts, rejects and detail of runs that ended before an instant. Delivered records stay known.
- * @throws WaybillError `ledger-not-found`
- */
+/** `Waybill.prune`. @throws `ledger-not-found` */
 export async function pruneRuns(
   application: Application,
   { before, dryRun }: { readonly before: number; readonly dryRun: boolean },
@@ -45,7 +42,7 @@ export interface Backup extends BackedUp {
   readonly copy: string
 }
 
-/** Copies the ledger, even during a run. @throws WaybillError `ledger-not-found`; `usage-wrong` if the copy exists */
+/** `Waybill.backUp`. @throws `ledger-not-found`; `usage-wrong` if the copy exists */
 export async function backUp(application: Application, to: string): Promise<Backup> {
   assertLedgerFile(application.settings, 'backup')
   const ledger = ledgerFile(application)
@@ -57,7 +54,7 @@ export async function backUp(application: Application, to: string): Promise<Back
   return { ledger, copy, ...backedUp }
 }
 
-/** Report of a run as a single page of HTML without health data. @param wanted undefined: the latest. @throws WaybillError `run-not-found` */
+/** `Waybill.report`. @param wanted undefined: the latest. @throws `run-not-found` */
 export async function reportOf(
   application: Application,
   wanted: string | undefined,
@@ -102,11 +99,10 @@ interface Begun {
   readonly folder: string
   /** Paths relative to the folder. */
   readonly written: readonly string[]
-  /** Existing files, left unchanged. */
   readonly kept: readonly string[]
 }
 
-/** Prepares a folder; overwrites nothing. @throws WaybillError `usage-wrong` if the folder cannot be written */
+/** Prepares a folder; overwrites nothing. @throws `usage-wrong` if the folder cannot be written */
 export async function beginFolder(to: string): Promise<Begun> {
   const folder = resolve(to)
   const written: string[] = []

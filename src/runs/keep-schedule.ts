@@ -1,8 +1,6 @@
 /**
- * Runs jobs when due, until interrupted: combines schedule, runs, notices, expectations and metrics.
- *
- * Notifies the targets of jobs of problems: an invalid job file, an empty jobs folder, a missed fire, a held job, a run whose process has
- * ended. Collects the problems of one wake-up, and notifies before the schedule sleeps.
+ * Runs jobs when due, until interrupted: combines schedule, runs, notices, expectations and metrics. Problems of one wake-up (invalid file, empty
+ * folder, missed fire, held job, dead run) are notified before the schedule sleeps.
  */
 import { hash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
@@ -38,29 +36,20 @@ import { createHeartbeatWatch } from './heartbeats.ts'
 import { createDeadlineWatch } from './late-jobs.ts'
 import { readNeeds } from './needs.ts'
 import { tellDeadRun, tellHolder, tellLastTry } from './run-notices.ts'
-import {
-  countSchedule,
-  openScheduleMetrics,
-  type ScheduleMetrics,
-  tellInstallation,
-  watchJobs,
-} from './schedule-metrics.ts'
+import { countSchedule, openScheduleMetrics, tellInstallation, watchJobs } from './schedule-metrics.ts'
 import { createJobList, versionOfFolder } from './scheduled-jobs.ts'
 import { createTeller, lastTargets, type Teller, type TellerContext } from './teller.ts'
 
-/** Interval at which the schedule reads job files again. */
 const REREAD_MS = 60_000
 
 interface ScheduleWatch extends Pick<RunWatch, 'onConnected'> {
-  /** Receives the events of the schedule. */
   readonly events: ScheduleEvents
-  /** Makes the listener of a run. */
   readonly reporter: () => RunListener
 }
 
 /**
  * @param address of the metrics server; undefined: address of the settings, if any
- * @throws WaybillError `job-not-found` if the jobs folder cannot be read, `settings-invalid`
+ * @throws `job-not-found` if the jobs folder cannot be read, `settings-invalid`
  */
 export async function keepSchedule(
   application: Application,
@@ -84,7 +73,7 @@ export async function keepSchedule(
 
 interface Keeping extends ScheduleWatch {
   readonly readJobs: () => Promise<ListedJob<Job>[]>
-  readonly served: ScheduleMetrics | undefined
+  readonly served: Awaited<ReturnType<typeof openScheduleMetrics>> | undefined
   /** Set where workers run the jobs. */
   readonly tickets: Tickets | undefined
 }
@@ -164,7 +153,6 @@ async function keep(
   logger.info('the schedule has ended')
 }
 
-/** Work of the schedule beside runs: looks for exports, deadlines and digests; sends heartbeats. */
 function createLooks(
   application: Application,
   deps: Pick<RunDependencies, 'ledger'> & Pick<ScheduleParts<Job>, 'gatewayOf'>,
@@ -194,7 +182,6 @@ function createLooks(
   }
 }
 
-/** Does several looks, and plans the next at the earliest of their times. */
 function allLooks(...plans: readonly LookPlan[]): LookPlan {
   const next = plans.flatMap((plan) => plan.next ?? [])
   const looks = plans.flatMap(({ look }) => look ?? [])
@@ -205,8 +192,8 @@ function allLooks(...plans: readonly LookPlan[]): LookPlan {
 }
 
 /**
- * Reasons of missed fires that need no notice: `paused` is known to the person who paused the job; `job-invalid` has a notice of its own;
- * for `earlier-first`, the earlier fire was notified when it was missed or interrupted.
+ * Reasons of missed fires without a notice here: a person knows of `paused`, `job-invalid` has its own, and of `earlier-first` the earlier fire was
+ * notified.
  */
 const REPORTED_OTHERWISE: ReadonlySet<string> = new Set(['job-invalid', 'earlier-first', 'paused'])
 
@@ -281,7 +268,6 @@ export function createScheduleTeller(context: TellerContext, deps: TellingOfSche
 type TellingOfSchedule = Pick<RunDependencies, 'ledger' | 'home' | 'now' | 'isDead'> &
   Pick<ScheduleParts<Job>, 'gatewayOf'>
 
-/** Problems that are not notified yet. */
 interface Problems {
   /** Set when the folder becomes empty, with the cause. */
   readonly gone: { readonly problem?: WaybillError } | undefined

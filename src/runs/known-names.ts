@@ -2,7 +2,6 @@
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Application, withLedgerIfAny } from './application.ts'
 
-/** Newest runs to offer, and to search for exports. */
 const RUNS_OFFERED = 50
 
 /** Ids of the newest runs, and names of their exports; empty without a usable ledger: a shell shows no errors. */

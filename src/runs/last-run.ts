@@ -12,7 +12,6 @@ import type { Follower } from './follower.ts'
 
 export type Watched = Pick<RunDependencies, 'ledger' | 'gatewayName' | 'home' | 'now'>
 
-/** Number of runs to search for the last clean run. */
 const RUNS_LOOKED_AT = 50
 /** Number of fires to search for the last refused one: the newest fire may be in progress, or missed. */
 const FIRES_LOOKED_AT = 10

@@ -9,7 +9,6 @@ import type { Settings } from '../system/settings.ts'
 import { fireWords } from './explained-schedule.ts'
 import type { Teller } from './teller.ts'
 
-/** Number of recent runs and fires to search. */
 const LOOKED_AT = 50
 
 type LateLedger = Pick<Ledger, 'fires' | 'jobs' | 'runs'>
@@ -54,7 +53,6 @@ async function look(
 
 /** Plans the notice of a missed deadline: each deadline is notified once, by whichever process sees it first. */
 export function createDeadlineWatch(settings: Settings, ledger: LateLedger, teller: Teller) {
-  /** Deadlines that this process has notified, by job. */
   const told = new Map<string, number>()
   return {
     async planLook(job: Job, now: number): Promise<LookPlan> {

@@ -8,7 +8,7 @@ const TIME_LIMIT_MS = 30_000
 
 type OfLedger = Pick<Settings, 'ledger' | 'ledgerPassword' | 'ledgerPasswordCommand'>
 
-/** @throws WaybillError `ledger-unusable`, from `password`, if the command fails; `file-untrusted` */
+/** @throws `ledger-unusable`, from `password`, if the command fails; `file-untrusted` */
 export function ledgerAddress({
   ledger = '',
   ledgerPassword,
@@ -33,7 +33,7 @@ async function printed(command: string): Promise<string> {
   })
 }
 
-/** @throws WaybillError `usage-wrong` for a ledger that is no file */
+/** @throws `usage-wrong` for a ledger that is no file */
 export function assertLedgerFile({ ledger }: Pick<Settings, 'ledger'>, command: string): void {
   if (ledger === undefined) return
   throw new WaybillError('usage-wrong', `waybill ${command} works on a ledger in a file`, {

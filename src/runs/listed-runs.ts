@@ -1,6 +1,4 @@
-/**
- * Queries on runs: a page of runs, a single run, or the log lines of a run. Also watches or stops a run in any process.
- */
+/** Runs: a page of them, one, its log lines. Watches or stops a run in any process. */
 import { createReadStream, existsSync } from 'node:fs'
 import { z } from 'zod'
 import { readJob } from '../definitions/definition-files.ts'
@@ -22,27 +20,25 @@ import type { Person } from './resolve.ts'
 type ShownState = 'under-way' | 'stopped' | 'interrupted' | 'finished' | 'failed'
 
 export interface RunQuestion {
-  /** Runs per page. */
   readonly limit: number
   /** From 1. */
   readonly page?: number
   readonly job?: string | undefined
   /** Only runs that need a person. */
   readonly failed?: true | undefined
-  /** Earliest start, in milliseconds since the epoch. */
+  /** Earliest start. */
   readonly since?: number | undefined
   readonly state?: ShownState | undefined
 }
 
 export interface ListedRuns {
   readonly runs: readonly ListedRun[]
-  /** Runs on all pages. */
   readonly total: number
   readonly page: number
   readonly pages: number
 }
 
-/** Newest first. @throws WaybillError `job-not-found` */
+/** Newest first. @throws `job-not-found` */
 export const listRuns = (
   application: Application,
   { limit, page = 1, job, failed, since, state }: RunQuestion,
@@ -94,7 +90,7 @@ function ofState(
   }
 }
 
-/** Accepts a job with runs, or with a job file of this name. @throws WaybillError `job-not-found` */
+/** Accepts a job with runs, or with a job file of this name. @throws `job-not-found` */
 async function assertKnown(
   { settings }: Application,
   ledger: Pick<Ledger, 'runs'>,
@@ -108,7 +104,7 @@ async function assertKnown(
   })
 }
 
-/** @param name undefined: the latest. @throws WaybillError `run-not-found` */
+/** @param name undefined: the latest. @throws `run-not-found` */
 export const showRun = (application: Application, name = 'latest'): Promise<RunStory> =>
   withKnownLedger(application, async (ledger) => {
     const { settings } = application
@@ -129,25 +125,23 @@ export const showRun = (application: Application, name = 'latest'): Promise<RunS
 /** JSON of `waybill show`. */
 export const runJson = ({ summary, reasons }: RunStory): object => ({ ...summary, reasons })
 
-/** Line of the log file. */
 const Line = z.looseObject({
   timestamp: z.string(),
   level: z.string(),
   message: z.string(),
   run: z.string().optional(),
 })
-export type LogLine = z.infer<typeof Line>
+type LogLine = z.infer<typeof Line>
 
 /**
  * Log lines, oldest first.
  * @param name of the run; undefined: the latest
- * @throws WaybillError `run-not-found`; `log-not-found` if no log file is configured, or none exists
+ * @throws `run-not-found`; `log-not-found` if no log file is configured, or none exists
  */
 export async function* logOfRun(application: Application, name = 'latest'): AsyncGenerator<LogLine> {
   const { id } = await withKnownLedger(application, (ledger) => nameRun(ledger, name))
   for (const file of filesOf(application.settings.logFile)) {
     for await (const text of textLines(createReadStream(file))) {
-      // Skips parsing of lines without the run's id.
       if (!text.includes(id)) continue
       const line = parsed(text)
       if (line?.run === id) yield line
@@ -176,37 +170,39 @@ function parsed(text: string): LogLine | undefined {
 
 /**
  * Asks the process of a run to stop, and waits for the end of the run. The process finishes the requests in flight; the next run of the job
- * resumes the run.
- * @param by name of the requester
- * @throws WaybillError `run-not-found`; `nothing-left` if the run is not in progress
+ * resumes the run. If the process dies, its successor is asked, too; a run without a process ends in the ledger.
+ * @throws `run-not-found`; `nothing-left` if the run is not in progress
  */
 export async function stopRun(application: Application, name: string, person: Person): Promise<RunStory> {
+  const { now, isDead } = application
+  const ask = ({ leases }: Ledger, run: string) => leases.stop(run, { ...person, at: now() }, isDead)
   const run = await withKnownLedger(application, async (ledger) => {
     const ofJob = await ledger.runs.list(Number.MAX_SAFE_INTEGER, { job: name, states: ['running'] })
     const isJob = ofJob.length > 0 || (await ledger.runs.list(1, { job: name })).length > 0
-    for (const found of isJob ? ofJob : [await nameRun(ledger, name)]) {
-      const activity = await activityOf(ledger, found, application.now(), application.isDead)
-      const isUnderWay = activity?.kind === 'under-way'
-      if (isUnderWay && (await ledger.leases.askToStop(found.id, { ...person, at: application.now() })))
-        return found.id
-    }
+    for (const { id } of isJob ? ofJob : [await nameRun(ledger, name)])
+      if ((await ask(ledger, id)) !== 'not-under-way') return id
     throw new WaybillError(
       'nothing-left',
       isJob ? `no run of ${name} is under way` : `run ${name} is not under way`,
     )
   })
-  return watchRun(application, run)
+  const askAgain = () => withKnownLedger(application, (ledger) => ask(ledger, run))
+  for (;;) {
+    const { summary } = await watchRun(application, run, askAgain)
+    if (summary.state !== 'running' || (await askAgain()) === 'not-under-way')
+      return showRun(application, run)
+  }
 }
 
 /**
  * Waits for the end of the run.
  * @param onLook receives the progress, first at once, then each second
- * @throws WaybillError `run-not-found`; `interrupted`: the run itself continues
+ * @throws `run-not-found`; `interrupted`: the run itself continues
  */
 export async function watchRun(
   application: Application,
   name: string | undefined,
-  onLook: (shown: RunStory) => void = () => {},
+  onLook: (shown: RunStory) => unknown = () => {},
 ): Promise<RunStory> {
   const { interrupt, sleep } = application
   let run = name
@@ -214,7 +210,7 @@ export async function watchRun(
     const shown = await showRun(application, run)
     run = shown.summary.run
     if (shown.summary.activity?.kind !== 'under-way') return shown
-    onLook(shown)
+    await onLook(shown)
     await sleep(LOOK_EVERY_MS, interrupt).catch(() => {})
     if (interrupt.aborted)
       throw new WaybillError('interrupted', `run ${run} is no longer watched; it continues`, {

@@ -27,7 +27,6 @@ import { assertNothingLost, ownKey } from './which-installation.ts'
 export interface Looking {
   /** Problems of the settings. The other checks still run, as far as possible. */
   readonly settingsFindings: readonly Finding[]
-  /** True to contact the servers of job sources. */
   readonly servers: boolean
   /** Counts the cases of a mapping, and the failing cases; undefined without cases. */
   readonly countCases: Parameters<typeof checkMappings>[1]
@@ -76,10 +75,7 @@ function checkSettings(findings: readonly Finding[]): CheckFinding[] {
 /** Causes that other checks report. */
 const CHECKED_OTHERWISE: ReadonlySet<string> = new Set<Cause>(['ledger'])
 
-/**
- * Lists what needs somebody. The list opens the ledger as a run does, and doctor changes nothing: it leaves alone a ledger that the next command
- * upgrades, or closes to other users.
- */
+/** Leaves a ledger alone that the next command upgrades, or closes to other users: doctor changes nothing. */
 async function checkNeeds(application: Application, facts: LedgerFacts | undefined): Promise<CheckFinding[]> {
   const mode = lookAt(ledgerFile(application))?.mode ?? 0
   if (facts?.older === true || (mode & 0o077) !== 0) return []
@@ -88,7 +84,6 @@ async function checkNeeds(application: Application, facts: LedgerFacts | undefin
   return needs.map(({ what }) => finding('needs', 'warning', what, 'See `waybill needs`.'))
 }
 
-/** Checks the key. @param fingerprint of the ledger's key */
 function checkKey(settings: Settings, fingerprint: string | undefined): CheckFinding[] {
   const problem = (error: WaybillError): CheckFinding[] => [
     finding('key', 'problem', error.message, error.remedy),
@@ -119,7 +114,6 @@ interface LedgerLook {
   readonly lastRead?: ReadonlyMap<string, string>
 }
 
-/** Opens a ledger in PostgreSQL as a run does. */
 async function lookAtDatabase(application: Application, url: string): Promise<LedgerLook> {
   try {
     const ledger = await application.openLedger()
@@ -188,10 +182,8 @@ async function lookAtLedger(
   }
 }
 
-/** Settings needed to contact the gateway. */
 const OF_GATEWAY = /^WAYBILL_(GATEWAY_URL|API_KEY|ACCESS_TOKEN)/
 
-/** Checks the gateways of the jobs and of the settings. */
 async function lookAtGateways(
   application: Application,
   { settingsFindings }: Pick<Looking, 'settingsFindings'>,

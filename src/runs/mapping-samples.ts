@@ -1,4 +1,4 @@
-/** Mappings beside the exports that runs have read with them: for a look at a mapping of today on an export of the last nights. */
+/** Mappings of today beside exports that runs have read with them. */
 import {
   definitionsIn,
   type LoadedMapping,
@@ -53,12 +53,8 @@ export interface MappingSample {
 
 const RUNS_LOOKED_AT = 50
 
-/** Exports that runs have read with the mapping, each content once, newest first. @param most exports to return */
-export const readSamples = (
-  application: Application,
-  mapping: string,
-  most: number,
-): Promise<readonly MappingSample[]> =>
+/** Exports that runs have read with the mapping, each content once, newest first. */
+export const readSamples = (application: Application, mapping: string): Promise<readonly MappingSample[]> =>
   withLedgerIfAny(application, async (ledger) => {
     const found: MappingSample[] = []
     const contents = new Set<string>()
@@ -69,9 +65,9 @@ export const readSamples = (
         contents.add(record.export_id)
         found.push({ exportRow: record.id, export: record.name, run: id, job, startedAt: iso(startedAt) })
       }
-      if (found.length >= most) break
+      if (found.length >= SAMPLES_LISTED) break
     }
-    return found.slice(0, most)
+    return found.slice(0, SAMPLES_LISTED)
   })
 
 /** Differences between the outcomes of two mappings for one export: counts, no values. */
@@ -86,18 +82,16 @@ export interface ComparedOutcomes {
   >
 }
 
-/** Compares the mapping of the export's run with the mapping of today. @throws WaybillError `export-gone`, `mapping-invalid` … */
+/** Compares the mapping of the export's run with the mapping of today. @throws `export-gone`, `mapping-invalid` … */
 export type Compare = (
   application: Application,
   mapping: string,
   exportRow: number,
 ) => Promise<ComparedOutcomes>
 
-/** A mapping beside an export of the last weeks. */
 interface MappingView {
   readonly mapping: string
   readonly file: string
-  /** The export to look at, and all to choose from. */
   readonly sample: MappingSample | null
   readonly samples: readonly MappingSample[]
   /** Effect of the changes since the run of the sample. */
@@ -107,16 +101,16 @@ interface MappingView {
 }
 
 /** Exports to choose from. */
-export const SAMPLES_LISTED = 10
+const SAMPLES_LISTED = 10
 
-/** @param asked number of the sample; undefined, or of none: the latest. @throws WaybillError as `mappingTexts` */
+/** @param asked number of the sample; undefined, or of none: the latest. @throws as `mappingTexts` */
 export async function viewMapping(
   application: Application,
   compare: Compare,
   mapping: string,
   asked: number | undefined,
 ): Promise<{ readonly view: MappingView; readonly now: string; readonly before: string | undefined }> {
-  const samples = await readSamples(application, mapping, SAMPLES_LISTED)
+  const samples = await readSamples(application, mapping)
   const sample = samples.find(({ exportRow }) => exportRow === asked) ?? samples[0]
   const { file, now, before } = await mappingTexts(application, mapping, sample?.exportRow)
   const found = sample && (await compare(application, mapping, sample.exportRow).catch(onlyKnown))
@@ -133,13 +127,12 @@ function onlyKnown(error: unknown): WaybillError {
 
 interface SampleWithMapping {
   readonly sample: ReceivedExport
-  /** Mapping of the run that read the export. */
   readonly kept: LoadedMapping
 }
 
 /**
  * Receives the export of a run again, if the exact file is still there.
- * @throws WaybillError `export-gone`, and as `withSample`
+ * @throws `export-gone`, and as `withSample`
  */
 export async function withMappingSample<Result>(
   application: Application,
@@ -161,8 +154,8 @@ export async function withMappingSample<Result>(
 }
 
 /**
- * Text of the mapping of today, and the text with which the latest run has read an export; undefined without such a run.
- * @throws WaybillError `mapping-not-found` for anything but a name in the folder, and as `readMapping`
+ * Texts of the mapping: of today, and as the latest run has read an export with it; undefined without such a run.
+ * @throws `mapping-not-found` for anything but a name in the folder, and as `readMapping`
  */
 async function mappingTexts(
   application: Application,

@@ -1,4 +1,4 @@
-/** Gathers the needs of an installation from ledger, home and job files. Changes nothing, and sends no request. */
+/** Gathers the needs of an installation. Changes nothing, sends nothing. */
 import { readGatewayName, readTargets } from '../definitions/jobs.ts'
 import { keyOf } from '../definitions/notify-definition.ts'
 import type { AsideExport, Ledger, OpenWork } from '../ledger/ledger.ts'
@@ -188,5 +188,4 @@ async function silentTimetables(
   })
 }
 
-/** JSON for programs; the instant in ISO 8601, UTC. */
 const asideJson = ({ exportRow: _, at, ...one }: AsideExport) => ({ ...one, at: iso(at) })

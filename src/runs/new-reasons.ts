@@ -12,11 +12,9 @@ export interface RejectedFor {
 
 export interface NewReasons {
   readonly run: string
-  /** New reasons, most frequent first. */
   readonly reasons: readonly RejectedFor[]
 }
 
-/** Number of recent runs to search. */
 const RUNS_LOOKED_AT = 50
 
 /** Selects the run to compare with: the last run of a job at a gateway, or the last run that read an export with a mapping of this name. */

@@ -13,7 +13,6 @@ export type NightState = 'well' | 'left' | 'failed' | 'stopped' | 'under-way'
 export interface NightRun {
   readonly run: string
   readonly state: NightState
-  /** Set for a run under way. */
   readonly activity?: RunActivity
 }
 
@@ -30,7 +29,7 @@ export interface Nights {
 /**
  * Reads the runs that began on the last days. Jobs are those of the folder, and those with a run.
  * @param count of days, today included
- * @throws WaybillError as `withLedgerIfAny`
+ * @throws as `withLedgerIfAny`
  */
 export async function readNights(application: Application, count: number): Promise<Nights> {
   const today = Math.floor(application.now() / DAY_MS)

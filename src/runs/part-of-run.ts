@@ -57,7 +57,10 @@ async function readHeld(
     await arrival.clearUnpacked()
     const { step } = await openBegun(arrival, job.sources, ledger, record)
     const plan = { job, id, limit: Number.POSITIVE_INFINITY, part }
-    return await executePart(plan, { ...deps, held, arrival }, step)
+    deps.events.emit({ type: 'partStarted', run: id, job: name, part: `${number + 1} of ${part.of}` })
+    const error = await executePart(plan, { ...deps, held, arrival }, step)
+    deps.events.emit({ type: 'partEnded', code: error === undefined ? undefined : endingOf(error).code })
+    return error
   } finally {
     await arrival.close(false)
     await held.release()

@@ -19,7 +19,7 @@ export interface PausedJob {
 /**
  * Pauses the schedule of a job. A run in progress ends normally, and typed commands still run. A paused job gets the new end, if given.
  * @param until `06:00`, `2026-03-02T06:00`, `2026-03-02` (in the zone of the schedule, or UTC), or `2h`
- * @throws WaybillError `job-not-found`; `usage-wrong` for a time that is none, or has passed
+ * @throws `job-not-found`; `usage-wrong` for a time that is none, or has passed
  */
 export const pauseJob = (
   application: Application,
@@ -33,7 +33,7 @@ export const pauseJob = (
     return { changed, until: end }
   })
 
-/** Lets the schedule start the job again. @throws WaybillError `job-not-found` */
+/** Lets the schedule start the job again. @throws `job-not-found` */
 export const unpauseJob = (application: Application, name: string, person: Person): Promise<PausedJob> =>
   change(application, name, async ({ ledger, jobId, at }) => ({
     changed: await ledger.pauses.end(jobId, { ...person, at }),
@@ -43,7 +43,6 @@ export const unpauseJob = (application: Application, name: string, person: Perso
 interface Changing {
   readonly ledger: Awaited<ReturnType<Application['openLedger']>>
   readonly jobId: number
-  /** Zone of the schedule; UTC for a job without one. */
   readonly zone: string
   readonly at: number
 }
@@ -67,7 +66,7 @@ async function change(
 
 const LOCAL = /^\d{4}-\d\d-\d\d(T\d\d:\d\d)?$/
 
-/** @throws WaybillError `usage-wrong` */
+/** @throws `usage-wrong` */
 export function pauseEnd(text: string, zone: string, now: number): number {
   if (TimeOfDay.safeParse(text).success) return timeOfDayAfter(text, zone, now)
   const length = Duration.safeParse(text)

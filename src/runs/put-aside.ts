@@ -1,4 +1,4 @@
-/** Puts an unreadable export aside: later runs pass over the file until its content changes. The file itself stays untouched. */
+/** Puts an unreadable export aside: later runs pass over the file, untouched, until its content changes. */
 import type { AsideExport } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { shellWord } from '../system/shown-text.ts'
@@ -12,7 +12,7 @@ interface AsideRequest {
   readonly undo: boolean
 }
 
-/** @throws WaybillError `usage-wrong` if several jobs have the export; `nothing-left` if none has it unread, or none has put it aside */
+/** @throws `usage-wrong` if several jobs have the export; `nothing-left` if none has it unread, or none has put it aside */
 export function putAside(
   application: Application,
   { name, job, undo }: AsideRequest,

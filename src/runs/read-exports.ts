@@ -1,4 +1,4 @@
-/** Exports of a job by night: rows, empty values by column, and medians by rule. Counts and names; medians are of many people, or absent. */
+/** Exports of a job by night: rows, empty values by column, medians by rule. Medians are of many people, or absent. */
 import type { ExportRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
 import { readCounts } from '../model/balance.ts'
 import { iso } from '../system/shown-text.ts'
@@ -12,7 +12,6 @@ export interface NightExport {
   readonly run: string
   readonly startedAt: string
   readonly export: string
-  /** Null once pruned. */
   readonly mapping: string | null
   readonly state: ExportRecord['state']
   readonly bytes: number
@@ -23,17 +22,14 @@ export interface NightExport {
   readonly medians?: Readonly<Record<string, number>>
 }
 
-/** Runs to search: a job without an archive reads all exports again each night. */
 const RUNS_LOOKED_AT = 60
 
 /**
  * Reads the contents of whole exports of the job, newest first, each at the first reading among the latest runs.
- * @param most contents to return
  */
 export const readExports = (
   application: Pick<Application, 'settings' | 'openLedger'>,
   job: string,
-  most: number,
 ): Promise<readonly NightExport[]> =>
   withLedgerIfAny(application, async (ledger) => {
     if (ledger === undefined) return []
@@ -46,7 +42,7 @@ export const readExports = (
           first.set(record.export_id, { run, record })
         }
     return Promise.all(
-      [...first.values()].slice(0, most).map(({ run, record }) => nightExport(ledger, run, record)),
+      [...first.values()].slice(0, EXPORTS_LISTED).map(({ run, record }) => nightExport(ledger, run, record)),
     )
   })
 

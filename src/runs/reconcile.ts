@@ -1,4 +1,4 @@
-/** Settles open and in-doubt records of a run by read-back: opens the exports again, with their original mapping. Reads profiles; sends nothing. */
+/** Settles open and in-doubt records of a run by read-back: reads the exports again, with their original mapping, and the profiles. */
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import type { Job } from '../definitions/definition-files.ts'
@@ -44,7 +44,6 @@ import { receiveOriginal } from './take-up.ts'
 
 export type SampleSize = Readonly<z.infer<typeof Size>>
 
-/** Records judged together. */
 const RECORDS_AT_ONCE = 500
 
 export interface Reconciled {
@@ -56,7 +55,7 @@ export interface Reconciled {
   batches: number
 }
 
-/** Settles the open batches and the doubts of a run. @throws WaybillError `export-gone`, `gateway-unreachable` … */
+/** Settles the open batches and the doubts of a run. @throws `export-gone`, `gateway-unreachable` … */
 export async function reconcileRun(again: RunAgain): Promise<Reconciled> {
   const reconciled: Reconciled = { found: 0, missed: 0, batches: 0 }
   for (const record of await again.ledger.exports.ofRun(again.run.id)) {
@@ -120,7 +119,6 @@ const heldOf = ({ row, rule, content }: Entry): Held => ({
   content,
 })
 
-/** Key of a record within its chunk. */
 const positionOf = ({ row, rule, content }: Pick<ExceptionRecord, 'row' | 'rule' | 'content'>): string =>
   `${row}\n${rule}\n${content}`
 
@@ -184,7 +182,6 @@ export async function withRunAgain<Result>(
   } catch (error) {
     throw await namingCredential(error, deps.gateway)
   } finally {
-    // An unfinished run, this or another, resumes with the files fetched and kept.
     const unfinished = await deps.ledger.runs.unfinished(run.job_id, kindOf(run))
     await arrival.close(unfinished !== undefined)
   }
@@ -194,7 +191,7 @@ export async function withRunAgain<Result>(
 const withoutFile = ({ id }: RunOfJob): string =>
   `nothing need be done: what it had under way is looked for whenever it comes again. Where somebody knows that the gateway has it: waybill resolve ${id} --accept`
 
-/** Finds an export of the run, with the mapping that the run used. @throws WaybillError `export-gone` */
+/** Finds an export of the run, with the mapping that the run used. @throws `export-gone` */
 async function findAgain(
   ledger: Pick<Ledger, 'exports'>,
   arrival: Arrival,
@@ -258,12 +255,12 @@ function connectAgain(
     run,
     runLedger,
     receipt,
-    /** All rows of the file; for selected rows, all rows of the file they come from. @throws WaybillError `export-gone` */
+    /** All rows of the file; for selected rows, all rows of the file they come from. @throws `export-gone` */
     async openAll(export_: ExportRecord): Promise<OpenRows> {
       const { record, mapping, limits } = await found(export_)
       return openAll(ledger, record, mapping, limits, run.started_at)
     },
-    /** Rows read by the run. @throws WaybillError `export-gone` */
+    /** Rows read by the run. @throws `export-gone` */
     async openRows(export_: ExportRecord): Promise<OpenRows> {
       const { record, mapping, limits } = await found(export_)
       const opening = { ledger, runLedger, identity, startedAt: run.started_at, origin }
@@ -281,20 +278,16 @@ function connectAgain(
     readProfile: (entries: readonly Entry[], ids: AccountIds): Promise<ProfileRecord[] | undefined> =>
       readProfile(gateway, load.sending.read, entries, ids),
     accountIds,
-    /** Hashed reference of a person. */
     accountOf: (entry: Entry): string => identity.account(entry.account),
-    /** Hashed NPI of a provider. */
     npiOf: identity.npi,
     /** True if the job replaces changed care-team entries. */
     replaces: load.careTeams.changed === 'replace',
-    /** Reads of profiles so far. */
     get reads(): number {
       return runLedger.tallies.requests.readBack
     },
   }
 }
 
-/** Limit of listed transaction ids of differing or missing records. */
 const LISTED = 100
 /** Profiles in memory, for people with records in several chunks. */
 const PROFILES_HELD = 1_000
@@ -307,9 +300,7 @@ const VerifiedForm = z.object({
   sample: Size,
   seed: z.string(),
   records: z.object({ biometric: VerifiedCounts, condition: VerifiedCounts, careTeam: VerifiedCounts }),
-  /** Differing fields, with counts. */
   fields: z.partialRecord(z.enum(COMPARED_FIELDS), whole),
-  /** First differing or missing records. */
   listed: z.array(
     z.object({
       transactionId: z.string(),
@@ -329,7 +320,7 @@ export const Findings = z.object({
   verified: VerifiedForm.optional(),
 })
 
-/** @throws WaybillError `export-gone`, `gateway-unreachable` … */
+/** @throws `export-gone`, `gateway-unreachable` … */
 export async function verifyRun(again: RunAgain, sample: SampleSize, seed: string): Promise<Verified> {
   const chosen = await choosePeople(again, sample, seed)
   const verified: Verified = {

@@ -36,15 +36,14 @@ import { takeUp } from './take-up.ts'
 /** Person who decides, and the reason if given. */
 export type Person = Pick<Resolution, 'by' | 'note'>
 
-/** Records decided in one transaction. */
 const RECORDS_AT_ONCE = 500
 
 /**
- * Accepts records as delivered: later runs recognise the records and do not send them. In a run that was given up, unanswered batches count as
- * delivered too, each as a whole. Records that only waited are freed, unsent.
+ * Accepts records as delivered. In a run that was given up, unanswered batches count as delivered too, each as a whole. Records that only waited are
+ * freed, unsent.
  * @param transactions ids of the records; empty: all of the run
  * @returns number of records decided
- * @throws WaybillError `run-unfinished`, `job-held`, `nothing-left`, `transaction-not-found`
+ * @throws `run-unfinished`, `job-held`, `nothing-left`, `transaction-not-found`
  */
 export async function acceptInDoubt(
   deps: AmendingDependencies,
@@ -112,7 +111,7 @@ async function acceptUnanswered(
 
 /**
  * Frees the records and sends them again in a separate run, after a last look into the profiles: records found there are accepted.
- * @throws WaybillError `transaction-not-found`, and as `takeUp`; the error that kept all records from being freed
+ * @throws `transaction-not-found`, and as `takeUp`; the error that kept all records from being freed
  */
 export async function resendInDoubt(
   deps: RunDependencies,
@@ -145,7 +144,6 @@ export async function resendInDoubt(
     decided: () => ({ decided: { decisions, resolution } }),
   })
   const isFreed = (await deps.ledger.left.resolutions(run.id)).some((one) => one.at === resolution.at)
-  // Work in flight of a backfill could not be settled: `end` reports on the backfill.
   if (!isFreed && end.error !== undefined) throw end.error
   return { ...end, decided: decisions.length }
 }
@@ -159,7 +157,7 @@ async function nothingInDoubt(ledger: Pick<Ledger, 'left'>, run: RunOfJob): Prom
   })
 }
 
-/** Records in doubt of the run, page by page. @throws WaybillError `transaction-not-found` */
+/** Records in doubt of the run, page by page. @throws `transaction-not-found` */
 async function* inDoubt(
   { ledger }: { readonly ledger: Pick<Ledger, 'left'> },
   run: RunOfJob,
@@ -208,7 +206,7 @@ async function* pagesInDoubt(
 /**
  * Gives up a run. The ledger learns the records sent by open chunks: accepted records go into their slots, and later runs of the job look into the
  * profiles before they send unanswered records.
- * @throws WaybillError `job-held` if the run is under way: a backfill is asked to let another run go first, never to end; `nothing-left` if the run
+ * @throws `job-held` if the run is under way: a backfill is asked to let another run go first, never to end; `nothing-left` if the run
  *   has ended
  */
 export async function giveUp(deps: AmendingDependencies, run: RunOfJob, person: Person): Promise<void> {
@@ -260,9 +258,8 @@ export interface Acknowledging {
   readonly reason?: string | undefined
   /** All runs of this job so far; without a reason, its refused start, too. */
   readonly job?: string | undefined
-  /** Only runs with an export of this name. */
   readonly export?: string | undefined
-  /** Only runs that began later: milliseconds since the epoch. */
+  /** Only runs that began later. */
   readonly since?: number | undefined
   /** Withdraws the acknowledgement. */
   readonly undo?: boolean
@@ -270,7 +267,6 @@ export interface Acknowledging {
 
 export interface Acknowledged {
   readonly runs: readonly string[]
-  /** Runs that still need somebody. */
   readonly left: number
   /** Records in doubt of these runs: a person must decide. */
   readonly inDoubt: number
@@ -289,7 +285,7 @@ export function startToAcknowledge(
   return readRefusedStarts(settings.home).find((start) => start.job === job)
 }
 
-/** Acknowledges runs, or withdraws this. @throws WaybillError `usage-wrong`, `run-not-found`, `run-unfinished`, `nothing-left` */
+/** Acknowledges runs, or withdraws this. @throws `usage-wrong`, `run-not-found`, `run-unfinished`, `nothing-left` */
 export async function acknowledge(
   application: Application,
   which: Acknowledging,

@@ -1,4 +1,4 @@
-/** Restores a backup: checks that the backup belongs to this installation, and lists the runs missing in the backup. */
+/** Restores a backup of this installation, and lists the runs missing in it. */
 import { readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { NO_GATEWAY } from '../definitions/jobs.ts'
@@ -21,11 +21,10 @@ export interface Restored {
   readonly unfinished: readonly string[]
   /** Runs with receipts in the home, and missing in the backup. */
   readonly unknownRuns: readonly string[]
-  /** The previous ledger, moved aside. */
   readonly aside: string | undefined
 }
 
-/** @throws WaybillError `usage-wrong` if a usable ledger exists, `backup-unusable`, `key-differs`, `gateway-differs`; the home stays unchanged */
+/** @throws `usage-wrong` if a usable ledger exists, `backup-unusable`, `key-differs`, `gateway-differs`; the home stays unchanged */
 export async function restoreBackup(application: Application, file: string): Promise<Restored> {
   const { settings, now } = application
   assertLedgerFile(settings, 'restore')

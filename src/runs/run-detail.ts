@@ -22,7 +22,7 @@ export type ShownBatch = Omit<BatchRecord, 'holds' | 'place' | 'id' | 'export_ro
 
 /**
  * @param most batches to read: the latest
- * @throws WaybillError `run-not-found`
+ * @throws `run-not-found`
  */
 export async function detailOfRun(application: Application, name: string, most: number): Promise<RunDetail> {
   const shown = await showRun(application, name)
@@ -45,8 +45,8 @@ async function latestBatches(ledger: Ledger, run: string, most: number): Promise
 }
 
 /** Rows of a reason to list, and to list with their values. */
-export const ROWS_LISTED = 500
-export const ROWS_WITH_VALUES = 100
+const ROWS_LISTED = 500
+const ROWS_WITH_VALUES = 100
 
 /** A row or record that a run left behind. Positions and codes, no values. */
 export interface LeftRow {
@@ -75,13 +75,13 @@ interface RowsOfReason {
 /**
  * Rows and records of a run with a reason, in the order of the exports.
  * @param most rows to return
- * @throws WaybillError `run-not-found`
+ * @throws `run-not-found`
  */
 export const rowsOfReason = (
   application: Application,
   name: string,
   code: string,
-  most: number,
+  most = ROWS_LISTED,
 ): Promise<RowsOfReason> =>
   withKnownLedger(application, async (ledger) => {
     const { id, job } = await nameRun(ledger, name)
@@ -119,14 +119,14 @@ interface ValuesOfReason {
 /**
  * Reads the rows of a reason from the rejects files of a run: health data. The audit has the look before anything is read.
  * @param most rows to return
- * @throws WaybillError `run-not-found`; as `valuesOfRejects`
+ * @throws `run-not-found`; as `valuesOfRejects`
  */
 export async function valuesOfReason(
   application: Application,
   name: string,
   code: string,
-  most: number,
   person: Person,
+  most = ROWS_WITH_VALUES,
 ): Promise<ValuesOfReason> {
   const { run, exports } = await withKnownLedger(application, async (ledger) => {
     const run = await nameRun(ledger, name)

@@ -1,9 +1,6 @@
 /**
- * Runs a job: resumes the unfinished run, then delivers the exports that have arrived since. `src/run/execute.ts` carries out the plans
- * made here.
- *
- * A backfill is a single run over the exports of a range of days, oldest first. A backfill gives way to every other run at its gateway, and
- * continues afterwards. After a kill, the next start of the command resumes the backfill.
+ * Plans of runs and backfills, which `src/run/execute.ts` carries out. A backfill is one run over a range of days, oldest first; it gives way to every
+ * other run at its gateway, continues afterwards, and is resumed by the next start of the command.
  */
 import { type Job, type LoadedMapping, readMappings } from '../definitions/definition-files.ts'
 import type { BackfillRange, ExportRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
@@ -32,22 +29,18 @@ import { carryOut, type Holding, whileHeld } from './take-up.ts'
 import type { WithoutOld } from './which-installation.ts'
 
 export interface RunOptions extends WithoutOld {
-  /** Files instead of the exports that the job finds. */
   readonly files: readonly string[]
-  /** Row limit for each export. */
   readonly limit: number
-  /** Accepts exports that differ from earlier deliveries. */
   readonly acceptDrift: boolean
-  /** Accepts exports that may be cut. */
   readonly acceptEnd?: boolean | undefined
   /** Finishes the unfinished run alone: no new export is read. */
   readonly unfinishedAlone?: boolean | undefined
 }
 
 /**
- * Resumes the job's unfinished run, if any, then runs the job over the other exports, holding the lease throughout. Asks a backfill of the
- * job to give way, and waits for the lease.
- * @throws WaybillError `job-held`, `exports-none`, `mapping-invalid` …: nothing was sent
+ * Resumes the job's unfinished run, then runs the job over the other exports, holding the lease throughout. A backfill of the job is asked to give
+ * way.
+ * @throws `job-held`, `exports-none`, `mapping-invalid` …: nothing was sent
  */
 export async function runJob(deps: RunDependencies, job: Job, options: RunOptions): Promise<JobEnd> {
   const mappings = await readMappings(deps.folders, job)
@@ -189,7 +182,7 @@ export const backfillSources = ({ sources }: Job, range: BackfillRange): Job['so
   range.in === undefined ? sources : sourcesIn(sources, range.in)
 
 /**
- * @throws WaybillError `run-unfinished` for an unfinished backfill of a different range; `job-held` by another backfill; `exports-none`; as
+ * @throws `run-unfinished` for an unfinished backfill of a different range; `job-held` by another backfill; `exports-none`; as
  * `lookInRange`: nothing was sent
  */
 export async function backfillJob(deps: RunDependencies, job: Job, range: BackfillRange): Promise<JobEnd> {

@@ -5,14 +5,12 @@ import { type ReceivedExport, type SourceSettings, withPassingArrival } from '..
 import { ANY_RULES } from '../run/found-delivery.ts'
 import { shellWord, shown } from '../system/shown-text.ts'
 
-/** Limit of file names in an error about an archive. */
 const MOST_NAMED = 5
 
 /**
- * Receives a sample for the time of its use, and removes the unpacked files afterwards.
+ * Receives a sample for the time of its use.
  * @param members pattern of file names in an archive; undefined: the archive holds a single file
- * @throws WaybillError `usage-wrong` if several files of an archive match; as `Arrival.receive`; errors of `use`, with the address of the
- * sample in place of the unpacked file
+ * @throws `usage-wrong` if several files match; as `Arrival.receive`; errors of `use`, with the address of the sample
  */
 export async function withSample<Result>(
   settings: SourceSettings,

@@ -15,9 +15,7 @@ import type { Counted, Metrics } from '../telemetry/metrics.ts'
 import { type Application, lastBackupAt, ledgerFile } from './application.ts'
 import { type KnownLastRun, latestEnd, type Watched } from './last-run.ts'
 
-export type ScheduleMetrics = Awaited<ReturnType<typeof openScheduleMetrics>>
-
-/** @throws WaybillError `settings-invalid` if the address is unavailable */
+/** @throws `settings-invalid` if the address is unavailable */
 export async function openScheduleMetrics(
   { version, interrupt, logger }: Pick<Application, 'version' | 'interrupt' | 'logger'>,
   address: ListenAddress,
@@ -38,10 +36,7 @@ export async function openScheduleMetrics(
   }
 }
 
-/**
- * Publishes the last run of each job whenever the jobs are listed and the ledger has changed. A new process has the metrics before its
- * first run, and also sees runs and decisions from outside the schedule.
- */
+/** Publishes the last run of each job whenever the jobs are listed and the ledger has changed, also by other processes. */
 export function watchJobs(
   { logger }: Pick<Application, 'logger'>,
   deps: Omit<Watched, 'gatewayName'> & Pick<ScheduleParts<Job>, 'gatewayOf'>,
@@ -79,7 +74,7 @@ export function watchJobs(
   }
 }
 
-/** State of ledger and home, published whenever the jobs are listed. Never throws: an unreadable value keeps its last state. */
+/** Publishes the state of ledger and home with each listing. Never throws: an unreadable value keeps its last state. */
 export async function tellInstallation(
   { settings }: Pick<Application, 'settings'>,
   ledger: Ledger,
@@ -188,7 +183,6 @@ export function countRuns(metrics: Metrics, job: string) {
   } satisfies RunListener
 }
 
-/** Adds the growth of numbers since the last count. */
 function createGrowth(metrics: Metrics) {
   let before: readonly Counted[] = []
   return {

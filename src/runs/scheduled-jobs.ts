@@ -10,7 +10,7 @@ import type { Settings } from '../system/settings.ts'
 
 /**
  * All jobs of the folder; a problem of one job does not affect the rest.
- * @throws WaybillError `job-not-found` if the folder cannot be read
+ * @throws `job-not-found` if the folder cannot be read
  */
 export async function listJobs(settings: Settings): Promise<ListedJob<Job>[]> {
   await readdir(settings.jobs).catch((cause: unknown) => {
@@ -90,16 +90,12 @@ async function listJob(settings: Settings, name: string): Promise<ListedJob<Job>
   }
 }
 
-/** Number of recent runs and fires to search. */
 const LOOKED_AT = 50
 
 export const isNothingFound = (error: unknown): boolean =>
   error instanceof WaybillError && error.code === 'exports-none'
 
-/**
- * True if a missing export is explained, or reported elsewhere. Either a source has `expect`, which reports missing exports; or a run has
- * taken the exports since the fire before, for example a run resumed after this fire was due, or started by hand.
- */
+/** True if a missing export is explained, or reported elsewhere: by `expect` of a source, or as a run has taken the exports since the fire before. */
 export async function isNothingExplained(
   ledger: Pick<Ledger, 'runs' | 'fires'>,
   gateway: string,

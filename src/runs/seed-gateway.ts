@@ -1,7 +1,4 @@
-/**
- * Generates health data for people at a reference gateway, to rehearse collections; sends the data through the interface like any client.
- * Equal people get equal data every time.
- */
+/** Invents health data for people at a reference gateway, and sends the data like any client. Equal people get equal data. */
 import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { parse } from 'csv-parse/sync'
@@ -22,7 +19,7 @@ export type Seeded = Readonly<
 
 /**
  * Reads people from a CSV with the columns of a registration.
- * @throws WaybillError `usage-wrong`: unreadable file, or incomplete person; the message holds no value
+ * @throws `usage-wrong`: unreadable file, or incomplete person; the message holds no value
  */
 export function readPeople(file: string): readonly RegistrationRequest[] {
   const wrong = (what: string, line?: number): WaybillError =>
@@ -49,7 +46,6 @@ const LOINC = { codeSystem: '2.16.840.1.113883.6.1', codeSystemName: 'LOINC' }
 const ICD10 = { codeSystem: '2.16.840.1.113883.6.90', codeSystemName: 'ICD-10-CM' }
 const SOURCE = { name: 'Made up', type: 'screening' }
 
-/** LOINC code, UCUM unit, and the range of most adults. */
 const MEASUREMENTS = [
   { code: '29463-7', name: 'Body weight', unit: 'kg', from: 52, to: 110 },
   { code: '8480-6', name: 'Systolic blood pressure', unit: 'mm[Hg]', from: 104, to: 158 },
@@ -75,7 +71,7 @@ const chance = (...of: readonly string[]): number =>
 
 /**
  * @param gateway answers the paged test in the name of each person
- * @param now epoch milliseconds; the data was observed in the year before
+ * @param now the data was observed in the year before
  * @throws GatewayError
  */
 export async function seedGateway(
@@ -151,7 +147,6 @@ export async function seedGateway(
   return seeded
 }
 
-/** @param pages limit of pages to answer */
 async function answerTest(gateway: Gateway, account: Account, pages: number): Promise<void> {
   const test = await gateway.assessmentAs(account)
   let page = await test.currentPage()

@@ -1,4 +1,4 @@
-/** The home that all machines of a ledger share: a file in the home has the mark of the ledger. A machine without the mount has another home. */
+/** Home of all machines of a ledger, shown by a file with the ledger's mark. On a machine without the mount, the file is missing. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -6,11 +6,12 @@ import { WaybillError } from '../model/errors.ts'
 import { assertWithin, lookAt, wasTaken, writeOwn } from '../system/own-files.ts'
 import type { Application } from './application.ts'
 
-type Machine = Pick<Application, 'settings' | 'randomHex'>
+type Machine = Pick<Application, 'randomHex'> & {
+  readonly settings: Pick<Application['settings'], 'home'>
+}
 
 const fileOf = (home: string): string => join(home, 'shared-home')
 
-/** @returns undefined without the file */
 function markIn(home: string): string | undefined {
   const file = fileOf(home)
   assertWithin(home, file)
@@ -18,9 +19,9 @@ function markIn(home: string): string | undefined {
 }
 
 /**
- * Asserts that the home is the one that all machines share. The first machine of a ledger makes its home that one.
+ * Asserts that the home is the shared home of all machines. The first machine of a ledger marks the home.
  * @returns true while the home is still there
- * @throws WaybillError `home-differs`
+ * @throws `home-differs`
  */
 export async function assertSharedHome(
   { settings: { home }, randomHex }: Machine,
@@ -34,9 +35,9 @@ export async function assertSharedHome(
 }
 
 /**
- * Asserts, before a process writes into its home, that no other home is the one that all machines share.
+ * Call before a process writes into the home.
  * @returns true if the home is shared
- * @throws WaybillError `home-differs`
+ * @throws `home-differs`
  */
 export async function assertOwnHome(
   { settings: { home } }: Pick<Machine, 'settings'>,
@@ -61,6 +62,6 @@ function readOrMakeMark(home: string, fresh: string): string {
     const isTaken = error instanceof WaybillError && wasTaken(error.cause)
     if (!isTaken) throw error
   }
-  // Another machine that started at the same time may have made the file first.
+  // Another machine may have made the file meanwhile.
   return markIn(home) ?? fresh
 }

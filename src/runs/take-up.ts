@@ -1,7 +1,6 @@
 /**
- * Retries the rows that a run left behind, as a new run: reads the rows again at their places, maps them, and sends the records that are
- * not delivered yet. Each delivered record settles a leftover of the first run. The lease is held while the exports are fetched and sent;
- * open chunks of the job's other unfinished run are settled first.
+ * Retries the rows that a run left behind, as a new run: reads, maps and sends again what is not delivered yet. Each delivered record settles a
+ * leftover of the first run.
  */
 import { basename } from 'node:path'
 import {
@@ -38,9 +37,8 @@ interface TakingUp {
 }
 
 /**
- * Holds the lease from the look to the end, so that the look stays true. Asks a backfill of the job to give way, and waits for the lease;
- * settles the open chunks of a killed backfill first.
- * @throws WaybillError `gateway-differs`, `nothing-left`, `export-gone`, `job-held`, `run-unfinished`; `interrupted` before the start
+ * Holds the lease from the look to the end. A backfill of the job is asked to give way; open chunks of a killed one are settled first.
+ * @throws `gateway-differs`, `nothing-left`, `export-gone`, `job-held`, `run-unfinished`; `interrupted` before the start
  */
 export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp): Promise<JobEnd> {
   const { run } = taking
@@ -90,7 +88,6 @@ async function findToTakeUp(
   throw new WaybillError('nothing-left', `run ${run.id} has nothing left to retry`)
 }
 
-/** With the name of its mapping; null if pruned. */
 type NamedExport = ExportRecord & { readonly mapping: string | null }
 
 /** Compiles a mapping once for all exports that use it: compiling takes longer than finding an export. */
@@ -126,7 +123,7 @@ function mappingReader(
 /**
  * Finds the exact file that a run read, at its first place or in the job's archive.
  * @param otherwise next step if the file is gone
- * @throws WaybillError `export-gone`
+ * @throws `export-gone`
  */
 export async function receiveOriginal(
   arrival: Arrival,
@@ -143,7 +140,7 @@ export async function receiveOriginal(
   })
 }
 
-/** @throws WaybillError as `takeUp` */
+/** @throws as `takeUp` */
 export async function rerunJob(
   deps: RunDependencies,
   job: Job,
@@ -210,15 +207,14 @@ export async function carryOut(plan: RunPlan, world: World): Promise<JobEnd> {
 
 export interface Holding {
   readonly held: HeldJob
-  /** Id for a new run. */
   readonly runId: string
   readonly arrival: Arrival
 }
 
 /**
- * Waits for the lease, if either run is a backfill; settles the open chunks of the job's other unfinished run; works.
+ * Waits for the lease, if either run is a backfill; settles open chunks of the job's other unfinished run; works.
  * @param givesWay true for a backfill
- * @throws WaybillError `job-held`; `interrupted` while waiting; `usage-wrong` for parts with a ledger in a file
+ * @throws `job-held`; `interrupted` while waiting; `usage-wrong` for parts with a ledger in a file
  */
 export async function whileHeld(
   deps: RunDependencies,

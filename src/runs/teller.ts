@@ -69,7 +69,6 @@ export function createTeller(
       )
   let underWay: Promise<void> = Promise.resolve()
   return {
-    /** Stores the notice for delivery. */
     tell: (notice: UnsentNotice, targets: readonly Target[]): Promise<void> =>
       outbox.tell(sentFrom(notice, installation(context)), targets).catch(async () => {
         logger.warn(`the notification ${notice.kind} cannot be stored: it is delivered now or never`, {
@@ -176,7 +175,7 @@ interface TestedTargets {
   readonly waiting: { readonly delivered: number; readonly left: number }
 }
 
-/** @throws WaybillError `usage-wrong` for a job without targets; `job-not-found` */
+/** @throws `usage-wrong` for a job without targets; `job-not-found` */
 export async function testTargets(application: Application, name: string): Promise<TestedTargets> {
   const { settings, now } = application
   const found = await readJob(settings, name)

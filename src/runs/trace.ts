@@ -1,8 +1,6 @@
 /**
- * Traces a transaction id back to the origin of the record, and forward to the answer of the gateway.
- *
- * Also traces a row of an export: each sent or rejected record, with its transaction id. And all rows of a person: no ledger can list
- * these, so the trace reads the exports again, each with the mapping of its run.
+ * Traces a transaction id back to the origin of the record, and forward to the answer of the gateway; a row of an export to its records; a person to
+ * all rows. No ledger can list these: the trace reads the exports again, each with the mapping of its run.
  */
 import { loadMapping } from '../definitions/definition-files.ts'
 import { fingerprint } from '../extract/content.ts'
@@ -20,7 +18,6 @@ export interface Trace {
   readonly transactionId: string
   readonly rule: string
   readonly row: number
-  /** Place of the row; undefined if the file is gone or has changed. */
   readonly origin?: TracedOrigin
   readonly export: {
     readonly name: string
@@ -45,7 +42,6 @@ interface TracedRun {
   readonly outcome: 'accepted' | 'rejected' | 'in-doubt' | 'unchanged' | 'pending'
   /** Attempts to send, oldest first. */
   readonly batches: readonly TracedBatch[]
-  /** Later events, oldest first, with the run that caused each. */
   readonly decisions: readonly TracedDecision[]
   readonly reason?: { readonly stage: string; readonly code: string; readonly message: string }
 }
@@ -53,7 +49,6 @@ interface TracedRun {
 interface TracedDecision {
   readonly event: string
   readonly run: string | null
-  /** Author and note of a person's decision. */
   readonly by?: string
   readonly note?: string
   readonly at: string
@@ -70,7 +65,7 @@ interface TracedBatch {
   readonly settledAt: string | null
 }
 
-/** @throws WaybillError `transaction-not-found`, `run-pruned` */
+/** @throws `transaction-not-found`, `run-pruned` */
 export async function traceRecord(ledger: Ledger, transactionId: string): Promise<Trace> {
   const parts = parseTransactionId(transactionId)
   if (parts === undefined) {
@@ -145,8 +140,7 @@ export async function traceRecord(ledger: Ledger, transactionId: string): Promis
 }
 
 /**
- * Leaves out runs without a trace of the record. A run that neither sent nor rejected the record found it delivered, if an earlier run had
- * delivered it; otherwise the run did not make the record.
+ * Leaves out runs that neither sent nor rejected the record, unless an earlier run had delivered it.
  * @param runs newest first
  */
 function withoutUnknown(runs: readonly TracedRun[]): TracedRun[] {
@@ -194,7 +188,6 @@ async function traceRun(
 /** Registrations and requests for medical records, sent without a batch. */
 const takenAlone = ({ accepted }: ChunkRecord): Held[] => (accepted === null ? [] : unpackHolds(accepted))
 
-/** Reason why the record was left behind. */
 const reasonOf = ({ stage, code, message }: ExceptionRecord) => ({ stage, code, message })
 
 /** Current outcome of an exception. A reject counts as rejected in its run even after a later run settled it. */
@@ -264,12 +257,10 @@ export interface TracedRow {
   readonly export: string
   readonly exportId: string
   readonly row: number
-  /** Latest outcome of each record. */
   readonly records: readonly TracedRecord[]
 }
 
 interface TracedRecord extends Pick<TracedRun, 'run' | 'outcome' | 'reason'> {
-  /** Null for a whole row. */
   readonly rule: string | null
   /** Absent if no record was made. */
   readonly transactionId?: string
@@ -294,7 +285,7 @@ export function readRowPlace(text: string): RowPlace | undefined {
 /**
  * @param name of the export as delivered: selects the latest export of this name
  * @param place ordinal of the row; or the row number in a sheet of a workbook
- * @throws WaybillError `transaction-not-found`; with a sheet, `export-gone`, or errors of opening the export
+ * @throws `transaction-not-found`; with a sheet, `export-gone`, or errors of opening the export
  */
 export async function traceRow(
   ledger: Ledger,
@@ -378,7 +369,6 @@ async function recordsOf(
 const madeOf = ({ rule, content }: ExceptionRecord): { rule: string; content: string }[] =>
   rule === null || content === null ? [] : [{ rule, content }]
 
-/** Number of recent runs to search. */
 const RUNS_LOOKED_AT = 1_000
 
 export interface TracedPerson {
@@ -390,7 +380,7 @@ export interface TracedPerson {
 
 /**
  * @param reference of the person in exports; never stored
- * @throws WaybillError `ledger-not-found`
+ * @throws `ledger-not-found`
  */
 export const tracePerson = (application: Application, reference: string): Promise<TracedPerson> =>
   withKnownLedger(application, async (ledger) => {

@@ -1,6 +1,6 @@
 /**
- * Traces of runs, by OTLP over HTTP in its JSON encoding (OpenTelemetry protocol 1.x): a span for each run, with child spans for exports and
- * requests, and waits as events. Names, counts and codes as in the log; no health data. Loaded only if an endpoint is set.
+ * Traces of runs by OTLP over HTTP as JSON (OpenTelemetry protocol 1.x): a span a run, child spans for exports and requests, waits as events. No
+ * health data. Loaded only if an endpoint is set.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import pRetry from 'p-retry'
@@ -15,12 +15,9 @@ interface TraceSettings {
   readonly endpoint: string
   readonly headers: Readonly<Record<string, string>>
   readonly version: string
-  /** Epoch milliseconds. */
   readonly now: () => number
   readonly randomHex: (bytes: number) => string
 }
-
-export type Traces = ReturnType<typeof openTraces>
 
 type Attributes = Readonly<Record<string, string | number | boolean>>
 
@@ -66,7 +63,6 @@ function createSender({ endpoint, headers, version }: TraceSettings) {
   const url = `${endpoint.replace(/\/+$/, '')}/v1/traces`
   const resource = { attributes: attributes({ 'service.name': 'waybill', 'service.version': version }) }
   const ended: Span[] = []
-  /** Spans that are not sent yet. */
   let waiting = 0
   let sending = Promise.resolve()
   const post = (spans: readonly Span[]): Promise<void> =>
@@ -109,7 +105,6 @@ function createSender({ endpoint, headers, version }: TraceSettings) {
   }
 }
 
-/** Opens and ends the spans of runs by their events. */
 function traceRuns({ now, randomHex }: TraceSettings, add: (span: Span) => void) {
   let run: Span | undefined
   const exports = new Map<string, Span>()

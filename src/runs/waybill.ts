@@ -44,7 +44,7 @@ export interface Waybill {
   runs(only?: { readonly limit?: number; readonly job?: string }): Promise<readonly ListedRun[]>
   /** A run with its next steps. @param run undefined: the latest */
   show(run?: string): Promise<RunStory & { readonly next: readonly Step[] }>
-  /** Traces a record. @throws WaybillError `transaction-not-found` */
+  /** Traces a record. @throws `transaction-not-found` */
   trace(transactionId: string): Promise<Trace>
   /** Settles open batches and records in doubt of a run by reading profiles; sends nothing. @param verify also compares accepted records */
   reconcile(run: string, verify?: { readonly sample: SampleSize }): Promise<ReconciledRun>
@@ -62,7 +62,7 @@ export interface Waybill {
   prune(before: number, options?: { readonly dryRun: boolean }): Promise<PrunedInstallation>
   /** Copies the ledger without the key, even during a run. @param file is never overwritten */
   backUp(file: string): Promise<Backup>
-  /** Replaces a lost or damaged ledger with a backup. @throws WaybillError as `restoreBackup` */
+  /** Replaces a lost or damaged ledger with a backup. @throws as `restoreBackup` */
   restore(file: string): Promise<Restored>
   /** Checks home, ledger, clock, gateways, jobs and mappings; changes nothing. @param options `servers`: also contact the servers of sources */
   lookOver(options?: { readonly servers: boolean }): Promise<readonly CheckFinding[]>

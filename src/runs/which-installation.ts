@@ -1,6 +1,6 @@
 /**
- * Identity of an installation: its key, and the traces of a ledger in its home. With a different key, or a new ledger in place of a lost
- * one, everything would be sent again.
+ * Identity of an installation: key, and traces of a ledger in the home. Under another key, or with a new ledger in place of a lost one, everything
+ * would be sent again.
  */
 import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ export interface WithoutOld {
 
 const keyFile = (home: string): string => join(home, 'key')
 
-/** Call only without a ledger. @throws WaybillError `ledger-missing` if earlier runs or backups have left traces */
+/** Call only without a ledger. @throws `ledger-missing` if earlier runs or backups have left traces */
 export function assertNothingLost(home: string): void {
   const found = (name: string): number | undefined => {
     assertWithin(home, join(home, name))
@@ -47,7 +47,7 @@ export function assertNothingLost(home: string): void {
 
 /**
  * Identity for sending. Creates the key if there is none, and none is expected.
- * @throws WaybillError `key-differs`, `settings-invalid`, `ledger-unusable`; as `Installation.useKey`
+ * @throws `key-differs`, `settings-invalid`, `ledger-unusable`; as `Installation.useKey`
  */
 export async function identityToSend(
   { settings, randomHex, now }: Parts & { readonly now: () => number },
@@ -73,7 +73,7 @@ const KEY_BYTES = 32
 
 /**
  * Identity for commands that look records up and send none; creates nothing. Without a key, a random key recognises as much.
- * @throws WaybillError `key-differs`, `settings-invalid`
+ * @throws `key-differs`, `settings-invalid`
  */
 export async function identityToLook(
   { settings, randomHex }: Parts,
@@ -100,7 +100,7 @@ export function ownKey({ key, home }: Pick<Settings, 'key' | 'home'>, needed: bo
 /**
  * @param fresh a new key, used if there is none
  * @param needed true if the ledger was made with a key
- * @throws WaybillError `settings-invalid`, `ledger-unusable`
+ * @throws `settings-invalid`, `ledger-unusable`
  */
 export function readOrMakeKey(file: string, fresh: string, needed: boolean): string {
   if (needed && lookAt(file) === undefined) throw isGone(file)

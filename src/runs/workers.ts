@@ -214,14 +214,19 @@ async function begunBefore(
     if (request.what === 'reconcile') return 'nothing'
     const origin = request.what === 'rerun' || request.what === 'resend' ? request.run : null
     const unfinished = await ledger.runs.unfinished(jobId, kind)
-    if (unfinished !== undefined) return unfinished.origin_run === origin ? 'unfinished' : 'nothing'
-    const run = (await ledger.runs.list(LOOKED_AT, { job: definition.job })).find(
+    const isOwn = unfinished?.origin_run === origin
+    // Nobody has asked for the run since.
+    const isStopped = isOwn && unfinished?.reason === 'asked-to-stop' && (unfinished.ended_at ?? 0) >= sentAt
+    if (unfinished !== undefined && !isStopped) return isOwn ? 'unfinished' : 'nothing'
+    const recent = unfinished === undefined ? await ledger.runs.list(LOOKED_AT, { job: definition.job }) : []
+    const ended = recent.find(
       (one) =>
         one.gateway === gateway &&
         (isOneRun(request) ? (one.ended_at ?? 0) : one.started_at) >= sentAt &&
         one.origin_run === origin &&
         (one.backfill === null) === (kind === 'ordinary'),
     )
+    const run = unfinished ?? ended
     if (run === undefined) return 'nothing'
     const story = await gatherStory({ ledger, home: settings.home }, run.id)
     return { ...story, exit: story.summary.exit ?? EXIT.interrupted }

@@ -6,14 +6,13 @@ import type { JobSchedule } from './schedule-parts.ts'
 /** A fire whose run was not done by its deadline. */
 export interface LateFire {
   readonly fire: FireRecord
-  /** The deadline. */
   readonly by: number
 }
 
 /** Finished runs of the job, each with all of its exports. */
 type WholeRun = Pick<RunRecord, 'ended_at'>
 
-/** Deadline of a fire: the first such time of day in the zone of the schedule. Undefined without `done`. */
+/** Deadline of a fire: the next time of day `done`, in the zone of the schedule. Undefined without `done`. */
 export const deadlineOf = ({ done, zone }: JobSchedule, due: number): number | undefined =>
   done === undefined ? undefined : timeOfDayAfter(done, zone, due)
 
@@ -35,7 +34,7 @@ export function lateFire(
   return undefined
 }
 
-/** Earliest deadline ahead of the fires that have come due; undefined for none. */
+/** Earliest deadline ahead, of fires that were due; undefined for none. */
 export function nextDeadline(
   schedule: JobSchedule,
   fires: readonly Pick<FireRecord, 'due'>[],
@@ -45,7 +44,7 @@ export function nextDeadline(
   return ahead.length === 0 ? undefined : Math.min(...ahead)
 }
 
-/** Also true for a fire whose run nobody expects: skipped, as a person paused the job or as `missed: skip` says, which is a need of its own. */
+/** Also true for a fire without an expected run: skipped by a pause, or by `missed: skip`, which is another need. */
 function isDone(fire: FireRecord, fires: readonly FireRecord[], finished: readonly WholeRun[]): boolean {
   switch (fire.state) {
     case 'ended':
@@ -63,6 +62,6 @@ function isDone(fire: FireRecord, fires: readonly FireRecord[], finished: readon
   }
 }
 
-/** True if a run that a person typed has done what the run of the fire left. */
+/** True if a person has run the job since. */
 const isDoneSince = ({ due }: FireRecord, finished: readonly WholeRun[]): boolean =>
   finished.some(({ ended_at }) => ended_at !== null && ended_at > due)

@@ -82,7 +82,6 @@ async function planLook<Job>(parts: ScheduleParts<Job>, listed: ListedJob<Job>):
   })
 }
 
-/** Reads the jobs, and reports changes since the last read. */
 function jobReader<Job>({ ledger, gatewayOf, now, readJobs, events }: ScheduleParts<Job>) {
   let last: readonly ListedJob<Job>[] = []
   const reported = new Map<string, string>()
@@ -130,7 +129,6 @@ const nextFire = <Job>(listed: ListedJob<Job>, after: number): number | undefine
 /** Age of a running fire without a holder of its job: its process, on another machine, has ended. */
 const GONE_AFTER_MS = 5 * 60_000
 
-/** A run of this process. */
 interface RunUnderWay {
   readonly fire: FireRecord
   /** Never rejects. */
@@ -140,7 +138,6 @@ interface RunUnderWay {
 interface Tended {
   /** The run that was started, if any. */
   readonly begun?: RunUnderWay
-  /** Instant of the next try of a fire, if any. */
   readonly retryAt?: number
 }
 
@@ -309,7 +306,6 @@ function heldBy(owner: string, run: string | null, since: number): Hindrance {
   }
 }
 
-/** Runs the job, and stores the result of the fire. */
 async function runFire<Job>(
   parts: ScheduleParts<Job>,
   { name, job, schedule }: Extract<ListedJob<Job>, { readonly schedule: unknown }>,

@@ -9,7 +9,6 @@ export interface JobSchedule extends Timetable {
   readonly retry?: { readonly every: number; readonly until?: string | undefined } | undefined
   /** Time of day by which the run of a fire has to be done. */
   readonly done?: string | undefined
-  /** Time of day of the digest. */
   readonly digest?: string | undefined
 }
 
@@ -24,7 +23,6 @@ export type FireEnd = FireRunEnd | 'nothing'
 export interface FireRunEnd {
   readonly run: string
   readonly exit: number
-  /** Code of the error that ended the run early. */
   readonly error?: string
 }
 
@@ -33,7 +31,6 @@ export type RetryDecision = (code: string | undefined, at?: number) => number | 
 
 /** Plan of the checks for expected exports of a job. */
 export interface LookPlan {
-  /** Time of the next plan; undefined for a job without expectations. */
   readonly next: number | undefined
   /** Checks and notifies; undefined if nothing is to be checked now. */
   readonly look: (() => Promise<void>) | undefined
@@ -48,15 +45,12 @@ export interface ScheduleParts<Job> {
   }
   /** Name of a job's gateway in the ledger; for a removed or unreadable job, the last known one. */
   readonly gatewayOf: (job: string) => string
-  /** Milliseconds since the epoch. */
   readonly now: () => number
   /** Rejects at an abort of the signal. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   /** Aborts to end the schedule; runs under way have the same signal. */
   readonly interrupt: AbortSignal
-  /** Owner name of this process; `processName` gives `host:pid`. */
   readonly owner: string
-  /** True if the owner has ended, as far as known. */
   readonly isDead: (owner: string) => boolean
   /** Longest time between two reads of the jobs, which every wake-up reads. */
   readonly rereadMs: number
@@ -66,7 +60,7 @@ export interface ScheduleParts<Job> {
    * @param onRun receives the id of each run that starts or resumes
    * @param retryAt decides about another try after an error code: instant of the next try; undefined for none
    * @param isContinued true if the process of the fire has ended without a result
-   * @throws WaybillError `job-held`, or an error that kept the job from running
+   * @throws `job-held`, or an error that kept the job from running
    */
   readonly run: (
     job: Job,

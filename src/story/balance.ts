@@ -83,9 +83,9 @@ interface EndedExport {
 export const troubleOf = ({ error, counts }: EndedExport): number =>
   error === undefined ? counts.rows.rejected + notDelivered(counts) : Number.POSITIVE_INFINITY
 
-/** Sorts by the number left behind. Two unusable exports are equal: infinities have no difference. */
+/** Sorts by the number left behind. Two unusable exports are equal: infinities have no difference, and no number counts as none (ECMA-262). */
 export const mostLeftFirst = <One extends EndedExport>(exports: readonly One[]): One[] =>
-  exports.toSorted((a, b) => Math.sign(troubleOf(b) - troubleOf(a)) || 0)
+  exports.toSorted((a, b) => troubleOf(b) - troubleOf(a))
 
 /** Counts of records by kind and outcome, as metrics name them. */
 export const labelledRecords = (

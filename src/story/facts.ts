@@ -55,7 +55,7 @@ interface StorySources {
 
 /**
  * @param worked counts of exports that this process worked on: they include pending records
- * @throws WaybillError `run-not-found`
+ * @throws `run-not-found`
  */
 export const gatherStory = async (
   sources: StorySources,
@@ -63,7 +63,7 @@ export const gatherStory = async (
   worked?: RunEnd['worked'],
 ): Promise<RunStory> => storyOf(sources, await rowsOfRun(sources.ledger, runId), worked)
 
-/** @throws WaybillError `run-not-found` */
+/** @throws `run-not-found` */
 export async function gatherDetails(
   sources: StorySources & { readonly now: number; readonly isDead: (owner: string) => boolean },
   runId: string,
@@ -88,7 +88,7 @@ export async function gatherDetails(
   }
 }
 
-/** @throws WaybillError `run-not-found` */
+/** @throws `run-not-found` */
 export const summarise = async (ledger: Ledger, home: string, runId: string): Promise<RunSummary> =>
   summaryOf({ ledger, home }, await rowsOfRun(ledger, runId))
 
@@ -212,6 +212,23 @@ async function summaryOf(
   return { ...summary, exit: reason === null ? exitOf(summary) : exitOfCode(reason) }
 }
 
+/** Parts of an export that has not ended; empty for an export that is read as one. */
+async function partsOfExport(
+  { parts, leases }: Pick<Ledger, 'parts' | 'leases'>,
+  run: Pick<RunRecord, 'id' | 'job_id'>,
+  { id: exportRow, state: ofExport }: ExportRecord,
+): Promise<NonNullable<ExportSummary['parts']>> {
+  const all = ofExport === 'open' ? await parts.ofExport(exportRow) : []
+  return Promise.all(
+    all.map(async ({ number, state, rows, takes }) => {
+      const lease = await leases.last(run.job_id, { exportRow, number, of: all.length })
+      const isHeld = lease?.run_id === run.id && lease.expires_at > 0
+      const holder = isHeld ? { worker: processName(lease.owner), since: iso(lease.acquired_at) } : {}
+      return { part: number + 1, state, rows: rows.read, takes, ...holder }
+    }),
+  )
+}
+
 async function exportsOf(
   { ledger, home }: StorySources,
   { run, records, chunks }: RunRows,
@@ -226,9 +243,8 @@ async function exportsOf(
     records.flatMap(({ name, reason }) => (reason === null ? [] : [name])),
   )
   const aside = records.some(({ reason }) => reason !== null) ? await ledger.putAside.list() : []
-  const inParts = new Set<number>()
-  for (const { id, state } of records)
-    if (state === 'open' && (await ledger.parts.ofExport(id)).length > 0) inParts.add(id)
+  const partsOf = new Map<number, NonNullable<ExportSummary['parts']>>()
+  for (const record of records) partsOf.set(record.id, await partsOfExport(ledger, run, record))
   const live = new Map(worked.map(({ ordinal, counts }) => [ordinal, counts]))
   return records.map((record) => {
     const { id, name, sha256, state, reading, mapping, totals, reason: error, detail, remedy } = record
@@ -242,9 +258,10 @@ async function exportsOf(
     // Totals count records formerly in doubt under their final outcome.
     if (totals === null) moveCounts(counts, movesOf.get(id) ?? [])
     const profile = profiles.get(id)
+    const parts = partsOf.get(id) ?? []
     // Parts have files of their own until the export has ended.
     const hasRejects =
-      !inParts.has(id) &&
+      parts.length === 0 &&
       (own.some(({ rejects_length }) => (rejects_length ?? 0) > 0) ||
         (readHeldBack(record.held_back)?.sample ?? 0) > 0)
     return {
@@ -254,6 +271,7 @@ async function exportsOf(
       state,
       counts,
       reading,
+      ...(parts.length === 0 ? {} : { parts }),
       ...present({ mapping, file: fileOf(record) }),
       ...(profile === undefined ? {} : { measured: ExportProfile.parse(JSON.parse(profile)).measured }),
       ...(hasRejects && run.pruned_at === null
@@ -295,7 +313,6 @@ function moveCounts(counts: Counts, moves: readonly OutcomeMove[]): void {
 
 const RecordKind = z.enum(RECORD_KINDS)
 
-/** Number of later runs searched, newest first. */
 const RUNS_LOOKED_AT = 1_000
 
 /**
@@ -341,7 +358,7 @@ export async function cameAnew(
  * @param isDead whether the process is known to be gone
  */
 export async function activityOf(
-  ledger: Pick<Ledger, 'leases' | 'chunks'>,
+  ledger: Pick<Ledger, 'leases' | 'chunks' | 'sharedHome'>,
   run: Pick<RunRecord, 'id' | 'job_id' | 'state' | 'started_at'>,
   now: number,
   isDead: (owner: string) => boolean,
@@ -357,7 +374,9 @@ export async function activityOf(
   if (lease !== undefined && lease.expires_at > 0)
     signs.push(lease.acquired_at, lease.expires_at - ledger.leases.lastsMs)
   const owner = lease && processName(lease.owner)
-  return { kind: 'stopped', ...present({ owner }), lastSign: iso(Math.max(...signs)) }
+  const isShared = (await ledger.sharedHome?.mark()) !== undefined
+  const stopped = { kind: 'stopped', ...present({ owner }), lastSign: iso(Math.max(...signs)) } as const
+  return isShared ? { ...stopped, byWorkers: true } : stopped
 }
 
 /** Activity, as reported by the lease of the job. */

@@ -7,7 +7,7 @@ import { labelledRecords } from './balance.ts'
 import { driftByMeasure, groupReasons } from './reasons.ts'
 import type { RunStory } from './run-story.ts'
 
-/** End of a run, and what else is known of its job. Instants are milliseconds since the epoch. */
+/** End of a run, and what else is known of its job. */
 export interface LastEnd {
   readonly job: string
   readonly exit: number

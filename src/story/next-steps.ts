@@ -26,13 +26,11 @@ const when = (is: boolean, say: string, ...commands: readonly string[]): Step[] 
 export const stepLines = (steps: readonly Step[]): string[] =>
   steps.flatMap(({ say, commands }) => [`  ${say}`, ...commands.map((one) => `    ${one}`)])
 
-/** Commands and paths typed for a run. */
 interface Typed {
   /** Command to the gateway of the run; names the gateway if the settings name another. */
   send(...words: readonly string[]): string
   /** Command that reads the exports of the run, or resumes the run. An inbox need not have the exports of a backfill. */
   readonly again: string
-  /** Path of a file, as written in a command. */
   path(file: string): string
   /** Words that choose the run in a command: its id, or words that choose several runs. */
   readonly which: string
@@ -77,7 +75,16 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed):
   const { run, state, activity } = summary
   if (activity?.kind === 'under-way')
     return [step('It is under way. To follow it to its end', command('watch', run))]
-  if (state === 'running') return [step('To finish it: it goes on where it stopped', typed.again)]
+  if (state === 'running') {
+    const isAwaited = activity?.kind === 'stopped' && activity.byWorkers === true
+    const words = 'To finish it: it goes on where it stopped'
+    return [
+      step(
+        isAwaited ? 'Another worker goes on with it within 30 s. If none does, to finish it' : words,
+        typed.again,
+      ),
+    ]
+  }
   if (state === 'interrupted') return interruptedSteps(summary, typed)
   // The rows are read anew from another file. Rejects of this run cannot be taken up, except records that its own file has shown to be missing.
   if (summary.reason === 'given-up')
@@ -110,7 +117,6 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed):
 
 const STAYS = 'What is to stay as it is: say so, and the run needs nobody'
 
-/** One thing that a run left to be done. */
 type Part =
   | {
       readonly of: 'left'
@@ -120,7 +126,6 @@ type Part =
       readonly inDoubt: number
       /** Words that choose the runs of these rows and records in a command; default: the id of the run. */
       readonly which: string | undefined
-      /** Code of the reasons. */
       readonly code: string
     }
   | { readonly of: 'export'; readonly name: string; readonly code: string }
@@ -183,10 +188,7 @@ const givenUpSteps = (run: string, reasons: readonly Reason[], { send }: Typed):
   ),
 ]
 
-/**
- * Steps for a run stopped by its threshold, usually within a chunk: checks of the mapping for the cause, as the rows concerned are in the rejects
- * files; a dry run also covers the rows after the stop.
- */
+/** Steps for a run stopped by its threshold: checks of the mapping, as the rejects files have the rows; a dry run, for the rows after the stop. */
 function failedSteps(summary: RunSummary, reasons: readonly Reason[], { again, path }: Typed): Step[] {
   const heldBack = reasons.filter(({ outcome }) => outcome === 'held-back')
   const checks = heldBack.length === 0 ? [] : mappingChecks(summary, heldBack, path)
@@ -301,13 +303,11 @@ function sentOf(name: string, counts: Counts): string {
   return `${name} failed with ${counted(accepted, 'record')} accepted${doubts}`
 }
 
-/** Files named individually; for more files, the folder is named. */
 const FILES_NAMED = 5
 
 /** File in commands that confirm people, written by a person. */
 const CONFIRMED_FILE = 'confirmed.csv'
 
-/** Transaction ids named individually. */
 const IDS_NAMED = 5
 
 const CODES_NAMED = 5

@@ -1,6 +1,6 @@
 /**
- * Notices of a run, and of a schedule that could not run a job: words, and facts for programs. Reasons stand by code alone, for programs by code and
- * rule, as the message of a reason may have foreign words. Pure.
+ * Notices of a run, and of a schedule that could not run a job: words, and facts for programs. The message of a reason may have foreign words: its
+ * code alone stands here. Pure.
  */
 import { hash } from 'node:crypto'
 import type { FireRecord } from '../ledger/ledger.ts'
@@ -22,7 +22,6 @@ export interface EndedRun extends RunStory {
   /** Code of the error that ended the run early. */
   readonly error?: ReturnType<typeof endingOf>['code'] | undefined
   readonly next: readonly Step[]
-  /** Milliseconds since the epoch. */
   readonly at: number
 }
 
@@ -217,7 +216,6 @@ function wordsOf(error: unknown) {
   return { ...endingOf(error), lines: [message, ...findingLines(findings), `What to do: ${remedy}`] }
 }
 
-/** First findings, a line each. */
 const findingLines = (findings: readonly Finding[]): string[] => [
   ...findings.slice(0, AT_MOST).map(({ place, message }) => `  ${describePlace(place)}: ${message}`),
   ...more(findings, '  '),
@@ -228,7 +226,6 @@ interface Holder {
   /** `host:pid` */
   readonly owner: string
   readonly run: string
-  /** Milliseconds since the epoch. */
   readonly since: number
 }
 
@@ -287,8 +284,7 @@ export function brokenNotice(about: About, problem: WaybillError, version: strin
 }
 
 /**
- * Notice of a folder of jobs that cannot be read any more, or is empty now: mostly a disk that is not mounted. At most one notice a day, from any
- * number of processes.
+ * Notice of a folder of jobs that cannot be read any more, or is empty now: mostly a missing mount. At most one a day, from all processes.
  * @param problem undefined for a readable folder without jobs
  * @param jobs names of the jobs as last read
  */
@@ -379,14 +375,11 @@ export function recoveredNotice(about: About, { summary }: Pick<RunStory, 'summa
   }
 }
 
-/** A fire whose run was not done by its deadline. */
 interface LateFacts {
   readonly due: number
   readonly by: number
-  /** Zone of the deadline. */
   readonly zone: string
   readonly run: string | null
-  /** State of the fire in words. */
   readonly now: string
 }
 

@@ -8,6 +8,7 @@ const REASONS = {
     'value-not-in-table',
     'value-not-extracted',
     'value-doubled-in-join',
+    'spelling-unlisted',
     'expression-failed',
     'expression-too-costly',
     'account-unresolved',
@@ -33,7 +34,6 @@ const REASONS = {
     'registration-expression-too-costly',
     'answer-not-clear',
   ],
-  /** The row itself is wrong; its line in the rejects file can be corrected. */
   data: [
     'row-too-short',
     'row-too-long',
@@ -61,6 +61,7 @@ const REASONS = {
     'npi-invalid',
     'name-missing',
     'registration-incomplete',
+    'registration-damaged',
     'answers-missing',
   ],
   /** A person must decide between mapping and data. */
@@ -122,9 +123,7 @@ const REASONS = {
   'send-again': [],
   /** Somebody must find out to which person the records belong. */
   person: ['reference-shared'],
-  /** The gateway has a record withdrawn by the source, and somebody must have it removed there. */
   void: ['withdrawn'],
-  /** An accompanying file is missing, or is not valid. */
   document: ['awaiting-authorization', 'authorization-unusable'],
   /** Every later run that meets the record tries again by itself. */
   'next-run': [

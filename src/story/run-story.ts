@@ -31,13 +31,12 @@ export interface ListedRun extends RunSummary {
 /** Story of a run that this process has ended. */
 export interface JobEnd extends RunStory {
   readonly exit: ExitCode
-  /** Error that ended the run early. */
   readonly error?: RunEnd['error']
   /** Unfinished run that was finished first. */
   readonly resumed?: RunStory
 }
 
-/** Story with what a page alone shows. Instants are milliseconds since the epoch. */
+/** Story with what a page alone shows. */
 export interface DetailedStory extends RunStory {
   readonly startedAt: number
   /** End or interruption of the run; undefined for a run under way. */
@@ -66,28 +65,38 @@ export interface WorkSpan {
   /** Milliseconds within the span in which the run did not work. */
   readonly paused: number
   readonly rows: number
-  /** All kinds together. */
   readonly records: RecordCounts
 }
 
 export interface ExportSummary {
   readonly name: string
+  /** Parts that workers read together, until the export has ended. */
+  readonly parts?: readonly {
+    /** From 1. */
+    readonly part: number
+    /** `stopped`: by an error that may be of its worker alone; `failed`: as the export, or the run, is over. */
+    readonly state: 'open' | 'settled' | 'stopped' | 'failed'
+    /** Settled rows. */
+    readonly rows: number
+    /** Number of times that a worker has taken the part. */
+    readonly takes: number
+    /** Worker that has the part, or that has died with it lately: `host:pid`. */
+    readonly worker?: string
+    /** ISO 8601, UTC: when the worker has taken the part. */
+    readonly since?: string
+  }[]
   readonly sha256: string
   readonly rows: number
   readonly state: string
   readonly counts: Counts
-  /** Mapping of the export; undefined once pruned. */
   readonly mapping?: string
   readonly reading: Reading
   /** Current path: where the export was read, or where Waybill archived it. Undefined for a missing, fetched or packed file. */
   readonly file?: string
-  /** Rejects file, if any. */
   readonly rejects?: string
   /** Records by rule, and quartiles of values where these are many, for a whole export that was compared with others. */
   readonly measured?: ExportProfile['measured']
-  /** Error code of the export as a whole. */
   readonly error?: string
-  /** Message of the error. */
   readonly detail?: string
   /** Remedy, where the code alone does not give one. */
   readonly remedy?: string
@@ -117,7 +126,6 @@ export interface RunSummary
   readonly gateway: string
   readonly state: string
   readonly reason?: string
-  /** Message of the error behind `reason`. */
   readonly detail?: string
   /** Exit code by the current state of the run; undefined until the run is over. */
   readonly exit?: ExitCode
@@ -154,7 +162,6 @@ export interface RunSummary
   readonly warnings: readonly CodeCount[]
   /** Deliberate omissions of the mapping, by code, most frequent first. */
   readonly leftOut: readonly CodeCount[]
-  /** Differences between exports and earlier deliveries. */
   readonly drift: readonly ExportDrift[]
   readonly exports: readonly ExportSummary[]
   readonly files: { readonly rejects?: string; readonly receipts?: string }
@@ -174,4 +181,10 @@ export type RunActivity =
       readonly waits?: WaitsForGateway
     }
   /** Killed, or the machine went down: the next run of the job resumes it. `owner`: the process that held the run, if known. */
-  | { readonly kind: 'stopped'; readonly owner?: string; readonly lastSign: string }
+  | {
+      readonly kind: 'stopped'
+      readonly owner?: string
+      readonly lastSign: string
+      /** True where workers share the ledger: one of them resumes the run, if a worker had it. */
+      readonly byWorkers?: true
+    }

@@ -1,7 +1,6 @@
 /** A run's summary for people: the balance as a table, reasons for rejects, places of files, commands for the next steps. */
 
-import type { Reason } from '../ledger/ledger.ts'
-import { wordsOf } from '../ledger/runs.ts'
+import { type Reason, wordsOf } from '../ledger/ledger.ts'
 import { allRecords, balanceWords, type CodeCount, kindsShown, type PeopleCounts } from '../model/balance.ts'
 import { EXIT } from '../model/errors.ts'
 import { KIND_NAMES } from '../model/record.ts'
@@ -22,6 +21,7 @@ import {
   knownWords,
   leftBehindWords,
   owedNote,
+  partsCells,
   prunedNote,
   rowsWords,
   toSecond,
@@ -41,6 +41,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
     ...builtInLine(summary),
     '',
     ...(nothingSettled(summary) ? [] : [...exportsTable(summary, columns), '']),
+    ...partsTable(summary, columns),
     ...(nothingSettled(summary)
       ? [`Rows     none${exportWords(summary)} is settled`]
       : [
@@ -79,7 +80,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
 
 /** The summary for a terminal, with the result of the run in colour. */
 export const summaryLines = (...given: Parameters<typeof summaryText>): Line[] =>
-  toned(folded(summaryText(...given), given[2]), 1, toneOf(given[0]))
+  toned(folded(summaryText(...given), given[2]), toneOf(given[0]))
 
 /** Tone for the exit code of a run; `attention` for a run without exit code. */
 const toneOf = ({ exit }: { readonly exit?: number | undefined }): Tone =>
@@ -188,7 +189,6 @@ function recordsTable(records: RunSummary['records'], columns: number | undefine
   )
 }
 
-/** Most exports, and most files of rejects, to show one by one. */
 const SHOWN = 12
 
 /** Table of exports. Of many, shows those with most left behind, and counts the others. */
@@ -227,6 +227,14 @@ function tableOf(
   return fittedTable(head, rows, { from: 2, to: head.length }, columns)
 }
 
+/** Table of the parts of an export that workers read together. An export after another: at most one is open. */
+function partsTable({ exports }: Pick<RunSummary, 'exports'>, columns: number | undefined): string[] {
+  const { parts = [] } = exports.find((one) => one.parts !== undefined) ?? {}
+  if (parts.length === 0) return []
+  const { head, lines } = partsCells(parts)
+  return [...fittedTable(head, lines, { from: 2, to: 4 }, columns), '']
+}
+
 /** Files of a run; of many files of rejects only the folder. */
 function writtenFiles({ exports, files }: Pick<RunSummary, 'exports' | 'files'>): string[] {
   const rejects = exports.flatMap((one) => one.rejects ?? [])
@@ -239,10 +247,8 @@ function writtenFiles({ exports, files }: Pick<RunSummary, 'exports' | 'files'>)
   ]
 }
 
-/** Most reasons to show; the others are counted. */
 const REASONS_SHOWN = 15
 
-/** Most rules to name in a line; more are counted. */
 const RULES_NAMED = 3
 
 /** Most exports to name in a line. Of more, one is named, as a name may fill a line. */
@@ -308,7 +314,7 @@ const LIST_HEAD =
 /** Exit code and counts. */
 const OF_NUMBERS = [4, 5, 6, 8, 9, 10]
 
-/** @param now milliseconds since the epoch @param columns of the terminal; undefined to fit nothing to a width */
+/** @param columns of the terminal; undefined to fit nothing to a width */
 export function runsTable(listed: readonly ListedRun[], now: number, columns: number | undefined): Line[] {
   const rows = listed.map((one) => {
     const { accepted, unchanged, inDoubt } = allRecords(one)
@@ -345,7 +351,6 @@ function stateText({ state, reason, activity }: ListedRun): string {
   return `${state}${because(reason)}`
 }
 
-/** Most frequent reason of rows and records, and the exports that failed as a whole. */
 function reasonText(one: ListedRun): string {
   const { mostFrequent } = one
   // A failed export is settled once a later run of the job has read the file.

@@ -6,7 +6,7 @@ import type { WaitsForGateway } from '../run/events.ts'
 import { counted, n } from '../system/shown-text.ts'
 import { leftByRun, owedBy } from './balance.ts'
 import { driftByMeasure, type KnownShare, mostFirst } from './reasons.ts'
-import type { RunSummary } from './run-story.ts'
+import type { ExportSummary, RunSummary } from './run-story.ts'
 
 /** Parts with a count, in words; empty without any. */
 export const ifAny = (count: number, one: string, many?: string): string[] =>
@@ -128,3 +128,15 @@ export const waitsLines = ({ since, givesUpAt, class: reason, what, pending }: W
 
 export const pendingText = (pending: number): string =>
   `${counted(pending, 'record is pending', 'records are pending')}`
+
+/** Table of the parts of an export that workers read together. */
+export const partsCells = (parts: NonNullable<ExportSummary['parts']>) => ({
+  head: ['part', 'state', 'rows settled', 'taken', 'worker'] as const,
+  lines: parts.map(({ part, state, rows, takes, worker, since }) => [
+    `${part} of ${parts.length}`,
+    state,
+    n(rows),
+    counted(takes, 'time'),
+    worker === undefined || since === undefined ? '' : `${worker} since ${toSecond(since)}`,
+  ]),
+})

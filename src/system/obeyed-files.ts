@@ -119,7 +119,7 @@ function isVolumeOf(path: string, { gid, ...found }: Stats): boolean {
 export const doubtText = ({ at, why }: Doubt, path: string): string =>
   `${at} ${why}${at === resolve(path) ? '' : `, and ${path} depends on it`}`
 
-/** @throws WaybillError `file-untrusted` if another user may write to the file */
+/** @throws `file-untrusted` if another user may write to the file */
 export function assertObeyable(path: string): void {
   for (const doubt of doubtsOf(path)) {
     const { at, remedy } = doubt
@@ -128,7 +128,7 @@ export function assertObeyable(path: string): void {
   }
 }
 
-/** Reads a file with instructions. @throws WaybillError `file-untrusted`; an error of the file system */
+/** Reads a file with instructions. @throws `file-untrusted`; an error of the file system */
 export async function readObeyed(path: string): Promise<string> {
   assertObeyable(path)
   return readFile(path, 'utf8')
@@ -142,7 +142,7 @@ const WRITTEN = new RegExp(String.raw`>+[&|]?\s*${WORD}`, 'g')
 /**
  * Checks the files in a shell command, by path or on the PATH, also below a folder in the command (`cd`). Skips files that the command only writes.
  * @param folder working folder of the command
- * @throws WaybillError `file-untrusted`
+ * @throws `file-untrusted`
  */
 export function assertObeyableCommand(
   command: string,

@@ -76,7 +76,7 @@ export function makeFolder(path: string, mode = 0o700): void {
   }
 }
 
-/** @throws WaybillError `home-unusable` for a path out of the folder, by its parts or by a link, and for one that this user may not see */
+/** @throws `home-unusable` for a path out of the folder, by its parts or by a link, and for one that this user may not see */
 export function assertWithin(folder: string, path: string): void {
   const below = relative(folder, path)
   if (isAbsolute(below) || below.split(sep)[0] === '..')
@@ -97,7 +97,7 @@ export function assertWithin(folder: string, path: string): void {
   }
 }
 
-/** Attributes of a path, or of the link there; undefined for nothing. @throws WaybillError `home-unusable` if this user may not see the path */
+/** Attributes of a path, or of the link there; undefined for nothing. @throws `home-unusable` if this user may not see the path */
 export function lookAt(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false })
@@ -116,7 +116,7 @@ export function lookAt(path: string): Stats | undefined {
  * Opens a file to write, and makes a missing one: for this user alone, never through a link.
  * @param folder around the file, the home
  * @param flags of `node:fs` `constants`, added to those of this function
- * @throws WaybillError `home-unusable` for a link; an error of the file system
+ * @throws `home-unusable` for a link; an error of the file system
  */
 export async function openOwn(folder: string, path: string, flags = 0): Promise<FileHandle> {
   assertWithin(folder, path)
@@ -137,7 +137,7 @@ export const makeOwn = (path: string): void => closeSync(openSync(path, 'wx', 0o
 /**
  * Writes a file whole or not at all, under another name that is renamed. A process that has the old file open keeps its content.
  * @param isNew refuses an existing file
- * @throws WaybillError `usage-wrong`: a new file exists, or cannot be written; `home-unusable`: a link, or no regular file
+ * @throws `usage-wrong`: a new file exists, or cannot be written; `home-unusable`: a link, or no regular file
  */
 export function writeOwn(
   path: string,
@@ -196,7 +196,7 @@ export const wasTaken = (error: unknown): boolean =>
 /**
  * Appends to a file of this user or root; makes a missing file. Follows a link only if root owns the link, and only to a pipe or device, as
  * /dev/stderr is.
- * @throws WaybillError `home-unusable` for other links, and another user's file; an error of the file system
+ * @throws `home-unusable` for other links, and another user's file; an error of the file system
  */
 export function appendOwn(path: string, text: string): void {
   const there = lstatSync(path, { throwIfNoEntry: false })
@@ -230,7 +230,7 @@ export function closeToOthers(path: string): number | undefined {
   return found.mode
 }
 
-/** Removes the socket that a process has left behind. @throws WaybillError `home-unusable` for any other file */
+/** Removes the socket that a process has left behind. @throws `home-unusable` for any other file */
 export function removeSocket(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found === undefined) return
@@ -262,7 +262,7 @@ export function freeBytes(folder: string): number {
 /**
  * Checks the free space before a run, and makes a reserve if there is room.
  * @param least free bytes
- * @throws WaybillError `disk-full`
+ * @throws `disk-full`
  */
 export async function assertRoom(home: string, least: number): Promise<void> {
   const free = freeBytes(home)
@@ -283,7 +283,7 @@ const LOOK_EVERY = 1024 * 1024
 /**
  * Guards the free space of a disk.
  * @param least free bytes
- * @returns a function to call before each write, with its bytes. @throws WaybillError `disk-full`
+ * @returns a function to call before each write, with its bytes. @throws `disk-full`
  */
 export function createRoom(folder: string, least: number): (bytes: number) => void {
   let unseen = LOOK_EVERY

@@ -38,10 +38,8 @@ export interface ListenAddress {
   readonly port: number
 }
 
-/** Receives each problem of a variable. */
 type Report = (key: string, message: string) => void
 
-/** Access to variables and files. */
 interface Given {
   /** Value without white space around; undefined for an empty one. */
   text(name: string): string | undefined
@@ -126,9 +124,7 @@ const SETTINGS = {
   /** Key of the medical-records requester. Undefined: the key of the other calls. */
   requesterApiKey: secret('WAYBILL_REQUESTER_API_KEY'),
   accessToken: secret('WAYBILL_ACCESS_TOKEN'),
-  /** Command that prints an access token; runs again after the gateway refuses a token. */
   accessTokenCommand: plain('WAYBILL_ACCESS_TOKEN_COMMAND'),
-  /** Command that prints the access token of a person, for the paged test. */
   userTokenCommand: plain('WAYBILL_USER_TOKEN_COMMAND'),
   /** Secret for hashes and ids. Undefined: made once and kept in the home. */
   key: secret('WAYBILL_KEY'),
@@ -141,9 +137,7 @@ const SETTINGS = {
     (given) => choice('WAYBILL_LEDGER_UNENCRYPTED', ['true', 'false'], 'false').read(given) === 'true',
   ),
   ledgerPassword: secret('WAYBILL_LEDGER_PASSWORD'),
-  /** Command that prints the password of the ledger's database, for each connection. */
   ledgerPasswordCommand: plain('WAYBILL_LEDGER_PASSWORD_COMMAND'),
-  /** Runs of commands and schedules: by the process itself, or by workers. */
   runBy: choice('WAYBILL_RUN_BY', ['this-process', 'workers'], 'this-process'),
   jobs: folder('WAYBILL_JOBS', 'jobs'),
   mappings: folder('WAYBILL_MAPPINGS', 'mappings'),
@@ -158,7 +152,6 @@ const SETTINGS = {
       return file === undefined ? undefined : { path: file, maxBytes, files }
     },
   },
-  /** Free bytes on the disk of the home to start a run. */
   minFree: {
     variables: minFree.variables,
     read: (given: Given) => minFree.read(given) ?? MIN_FREE_BYTES,
@@ -168,9 +161,7 @@ const SETTINGS = {
     variables: auditKeep.variables,
     read: (given: Given) => auditKeep.read(given) ?? AUDIT_KEEP_MS,
   },
-  /** Address where `waybill schedule` serves its metrics. */
   metrics: parsed('WAYBILL_METRICS', listenAddress, '9464 or 0.0.0.0:9464'),
-  /** File for the metrics of the last run. */
   metricsFile: path('WAYBILL_METRICS_FILE'),
   /** Collector for traces of runs (OTLP over HTTP), and headers to send with them, like a key. */
   otlpEndpoint: parsed('WAYBILL_OTLP_ENDPOINT', collectorAddress, 'http://127.0.0.1:4318'),
@@ -187,7 +178,6 @@ const SETTINGS = {
   searchSubType: choice('WAYBILL_SEARCH_SUB_TYPE', ['subTyp', 'subType'], 'subTyp'),
   /** For jobs that read from an SFTP server without a key file. */
   sftpPassword: secret('WAYBILL_SFTP_PASSWORD'),
-  /** Files with the OpenPGP keys to decrypt and verify exports. */
   pgpKeyFile: path('WAYBILL_PGP_KEY_FILE'),
   pgpPassphraseFile: path('WAYBILL_PGP_PASSPHRASE_FILE'),
   pgpVerifyKeyFile: path('WAYBILL_PGP_VERIFY_KEY_FILE'),
@@ -198,7 +188,6 @@ const SETTINGS = {
   smtpFrom: plain('WAYBILL_SMTP_FROM'),
   /** Address by which people reach the console, without a slash at the end: for links in notices, and behind a proxy. */
   consoleUrl: parsed('WAYBILL_CONSOLE_URL', pageAddress, 'https://waybill.hospital.example/console'),
-  /** Certificate chain and key of the console, in PEM. */
   consoleTlsCert: path('WAYBILL_CONSOLE_TLS_CERT'),
   consoleTlsKey: path('WAYBILL_CONSOLE_TLS_KEY'),
   /** Secret of a proxy that names the person in a header. */
@@ -223,7 +212,7 @@ export interface Settings extends Read {
   readonly commandEnvironment: Readonly<Record<string, string>>
 }
 
-/** @throws WaybillError `settings-invalid` with every problem */
+/** @throws `settings-invalid` with every problem */
 export function readSettings(...given: Parameters<typeof examineSettings>): Settings {
   const { settings, findings } = examineSettings(...given)
   if (findings.length === 0) return settings

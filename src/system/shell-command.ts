@@ -4,14 +4,11 @@ import { codeOf, WaybillError } from '../model/errors.ts'
 import { assertObeyableCommand } from './obeyed-files.ts'
 
 interface ShellCommand {
-  /** For `/bin/sh -c`. */
   readonly command: string
-  /** Milliseconds. */
   readonly timeoutMs: number
   /** The whole environment of the command. */
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly folder?: string
-  /** Text for standard input. */
   readonly input?: string
   /** True: reads the output of the command. False: discards the output, which may hold a secret. */
   readonly isRead?: boolean

@@ -38,9 +38,9 @@ export type Lines = string | readonly Line[]
 /** Colours a line by its tone, or returns the line unchanged. */
 export type Paint = (text: string, tone: Tone) => string
 
-/** Lines with a tone for the line at a place. */
-export const toned = (lines: readonly string[], place: number, tone: Tone): Line[] =>
-  lines.map((text, at) => (at === place ? { text, tone } : text))
+/** Lines with a tone for the second. */
+export const toned = (lines: readonly string[], tone: Tone): Line[] =>
+  lines.map((text, at) => (at === 1 ? { text, tone } : text))
 
 /** Writes lines. All output of commands goes through here. */
 export const linePrinter =
@@ -121,13 +121,10 @@ export const html = (text: string): string =>
   shown(text).replaceAll(/[&<>"']/g, (mark) => ENTITIES[mark] ?? '')
 
 interface HtmlPage {
-  /** Plain text. */
   readonly title: string
   /** Name → plain text, for programs that read the page. */
   readonly meta?: Readonly<Record<string, string>>
-  /** CSS. */
   readonly style: string
-  /** HTML. */
   readonly body: string
 }
 

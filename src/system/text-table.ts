@@ -5,7 +5,6 @@ import { counted, type Line, shown, type Tone } from './shown-text.ts'
 /** Least width to cut the last column to: below, the column is dropped. */
 const NARROWEST = 24
 
-/** Blanks beside each column. */
 const PADDING = 2
 
 /** Blanks before commands, and before the lines below a row. */

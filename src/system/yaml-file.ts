@@ -87,7 +87,6 @@ export function parseYaml<Schema extends z.ZodType>(
   return { file, value: checked.data, locate }
 }
 
-/** Most problems reported of one file. */
 const MOST_PROBLEMS = 100
 
 /** Most aliases of one file: the parser searches all earlier anchors for each. */

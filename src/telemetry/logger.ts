@@ -68,7 +68,6 @@ export interface Logger {
 interface LogSink {
   readonly level: Level
   readonly form: 'text' | 'json'
-  /** Receives each line with its end. */
   readonly print: (line: string) => void
 }
 

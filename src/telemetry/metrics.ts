@@ -53,11 +53,8 @@ export type Counted = readonly [
 export type Metrics = ReturnType<typeof createMetrics>
 
 export interface InstallationFacts {
-  /** Free bytes on the disk of the home. */
   readonly freeBytes: number
-  /** Size of the ledger's file. */
   readonly ledgerBytes: number
-  /** Milliseconds since the epoch; undefined if unknown. */
   readonly lastBackupAt: number | undefined
   readonly notifications: readonly { readonly job: string; readonly state: string; readonly count: number }[]
   readonly overdue: readonly { readonly job: string; readonly count: number }[]
@@ -111,7 +108,7 @@ export function createMetrics(version: string) {
     },
     /**
      * Call once.
-     * @param read called at each request for metrics: the next fire of each scheduled job, in milliseconds since the epoch
+     * @param read called at each request for metrics: the next fire of each scheduled job
      */
     watchFires: (read: () => Iterable<readonly [job: string, at: number]>) =>
       asked('next_fire_timestamp_seconds', 'Next fire of the job by its schedule.', ['job'], (of) => {
@@ -120,7 +117,6 @@ export function createMetrics(version: string) {
       }),
     /** Numbers of needs by cause, as last read; undefined before the first reading. */
     needs: (): Readonly<Record<string, number>> | undefined => needsNow,
-    /** Replaces the facts on open work and free space. */
     installation(facts: InstallationFacts) {
       free.set(facts.freeBytes)
       ledger.set(facts.ledgerBytes)
@@ -147,7 +143,6 @@ export function createMetrics(version: string) {
   }
 }
 
-/** Metrics that Waybill sets itself. */
 function createInstruments(registry: Registry, version: string) {
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -224,7 +219,6 @@ export interface GatewayTraffic {
   readonly breaker: (typeof BREAKER_STATES)[number]
   /** Most requests in flight while the breaker is closed. */
   readonly permitted: number
-  /** Requests in flight. */
   readonly underWay: number
 }
 
@@ -240,7 +234,7 @@ interface MetricsServing {
   readonly hindrance: () => Promise<string | undefined>
 }
 
-/** @returns its address, `http://127.0.0.1:9464` @throws WaybillError `settings-invalid` for an unusable address */
+/** @returns its address, `http://127.0.0.1:9464` @throws `settings-invalid` for an unusable address */
 export async function serveMetrics(serving: MetricsServing) {
   const { host, port, metrics, version } = serving
   // Closes the connections of scrapers at the end of the process.

@@ -11,7 +11,6 @@ export interface ProgressState {
   readonly records: number
   /** Share of the file, or of all files, from 0 to 1. */
   readonly share: number
-  /** Current export of several. */
   readonly at?: { readonly name: string; readonly number: number; readonly of: number } | undefined
 }
 
@@ -31,7 +30,6 @@ export interface Progress {
 interface ProgressDisplay {
   /** Current columns of the terminal; false without a terminal: writes plain lines, at most one every five seconds. */
   readonly columns: false | (() => number)
-  /** Milliseconds. */
   readonly now: () => number
   readonly write: (text: string) => void
 }
@@ -219,7 +217,6 @@ export function createCounting({ columns, now, write }: ProgressDisplay) {
       const line = shown(text)
       write(columns === false ? `${line}\n` : `${CLEAR}${line.slice(0, columns() - 1)}`)
     },
-    /** Removes the line. */
     end(): void {
       if (isShown && columns !== false) write(CLEAR)
       isShown = false
@@ -263,7 +260,6 @@ function startPace(now: number, before: Done) {
       const old = samples.findLastIndex((sample) => sample.at <= at - WINDOW_MS)
       samples = [...samples.slice(Math.max(0, old)), last]
     },
-    /** Recent rows a second. */
     get rate(): number {
       return perSecond(last.rows - since().rows, last.at - since().at)
     },

@@ -1,6 +1,6 @@
 /**
- * Entries of a FHIR R4 Bundle that is a row: the person whom a resource is about, and resources that the Bundle deletes. Both are checked,
- * unless the mapping reads them, or names them under `ignore`.
+ * Entries of a FHIR R4 Bundle as a row: the person of each resource, and deleted resources. Both are checked, unless the mapping reads or ignores
+ * the members.
  */
 import { type Fault, fault, type RecordKind } from '../model/record.ts'
 import type { JsonValue } from '../model/row.ts'
@@ -13,7 +13,7 @@ import { type Anchor, anchorAt, ENTRY, readAt, readingOf } from './whole-value.t
 interface CompiledEntry {
   /** Fault of the entry: about another person, or `DELETED`. @param reference the row's person, as sent */
   readonly faultOf: (scope: Scope, reference: string) => Fault | undefined
-  /** Kinds of the deleted resources that the Bundle does not show. */
+  /** Kinds of deleted resources without content in the Bundle. */
   readonly unseenIn: (root: Scope) => readonly RecordKind[]
 }
 
@@ -36,7 +36,7 @@ export function compileEntry(
   rowReads: readonly string[],
   ignored: readonly string[],
 ): CompiledEntry | undefined {
-  // A path with a finding has no trails.
+  // A path with a finding has no trail.
   if (trailsOf === undefined || findings.length > 0) return undefined
   for (const name of reads) {
     const trails = trailsOf(name)
@@ -46,7 +46,7 @@ export function compileEntry(
     const read = readingOf(entry.whole, [...reads, ...rowReads], trailsOf)
     const isAnybody = ignored.includes(ENTRY.subject) || readAt(read, ['resource', 'subject']) !== undefined
     const isKept = ignored.includes(ENTRY.request) || read.below.has(ENTRY.request)
-    // The entries of a Bundle come one after another.
+    // Entries of a Bundle come in a row.
     let last: { readonly bundle: JsonValue; readonly person: Person } | undefined
     return {
       faultOf(scope, reference) {
@@ -113,7 +113,7 @@ function isAbout({ reference, identifier }: Members, { url, names }: Person): bo
   const named = textOf(value) === '' ? '' : `${textOf(system)}|${textOf(value)}`
   const text = textOf(reference).replace(/\/_history\/[^/]*$/, '') || named
   if (text === '' || names.has(text)) return true
-  // The same id on another server is another person.
+  // An equal id on another server is another person.
   if (SERVER.test(text) && SERVER.test(url)) return false
   const read = readReference(text)
   return 'reference' in read && names.has(read.reference)

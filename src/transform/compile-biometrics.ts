@@ -50,8 +50,7 @@ import {
 } from './rule.ts'
 import { branchOf, type Scope } from './scope.ts'
 import type { Conversion } from './units.ts'
-import type { Unread } from './whole-value.ts'
-import { compileWhole, OF_VALUE } from './whole-value.ts'
+import { compileWhole, OF_VALUE, type Unread } from './whole-value.ts'
 
 /** Parts in which wide and long rules differ. */
 interface Form {
@@ -85,13 +84,38 @@ const constantUnit = (spelling: string): CompiledUnit => ({
   read: () => spelling,
 })
 
+const OTHER_PARTS = fault('value-part-unread', 'the cell has more or fewer parts than the rules read of it')
+
+/** Compiles a value. Where rules share the parts of a cell (`120/80`), a cell with other parts is none of them. */
+function compileWholeField(
+  context: CompileContext,
+  definition: FieldDefinition,
+  path: KeyPath,
+): CompiledField {
+  const field = compileField(context, definition, path)
+  if (typeof definition === 'string') return field
+  const { from, split, emptyWhen } = definition
+  if (split === undefined || split.take < 0 || typeof from !== 'string') return field
+  const taken = context.listedIn(`${split.by}\n${from}`, [String(split.take)])
+  const { read } = compileField(context, { from, emptyWhen }, path)
+  const isOther = (cell: FieldText): boolean => {
+    if (typeof cell !== 'string' || cell === '' || taken.size < 2) return false
+    const last = Math.max(...[...taken].map(Number))
+    const parts = cell.split(split.by)
+    return parts.length < last || parts.slice(last).some((part) => part.trim() !== '')
+  }
+  return { ...field, read: (scope) => (isOther(read(scope)) ? OTHER_PARTS : field.read(scope)) }
+}
+
 function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | undefined {
   const { context, name = '', path } = site
   const key = definition.catalog ?? name
   const entry = context.catalog.biometrics.get(key)
   const subject = compileCoded(context, definition, 'biometrics', path, site.name)
   if (entry === undefined) return undefined
-  const { result: value, read: valueReads } = context.readsOf(() => compileField(context, definition, path))
+  const { result: value, read: valueReads } = context.readsOf(() =>
+    compileWholeField(context, definition, path),
+  )
   const common = { subject, value, valueReads, optional: true, entries: new Map([[key, entry]]) }
   // A bare word is the unit itself; without a unit, the value is in the catalog's unit.
   const unit = definition.form === undefined ? (definition.unit ?? entry.unit) : INCH
@@ -111,7 +135,7 @@ function longForm(site: RuleSite, definition: LongBiometricDefinition): Form {
   const { unit, status, code } = definition
   const subject = compileCoded(context, definition, 'biometrics', path, site.name)
   const { result: value, read: valueReads } = context.readsOf(() =>
-    compileField(context, definition.value, [...path, 'value']),
+    compileWholeField(context, definition.value, [...path, 'value']),
   )
   return {
     subject,
@@ -207,7 +231,8 @@ export function compileBiometric(
     branch,
     dateOf: isListed(name, branch) ? (scope, rowDate) => date?.read(scope) ?? rowDate : undefined,
     apply(scope, facts, rowDate, ordinals) {
-      if (!condition.holds(scope)) return otherwise
+      const cell = optional && wholeOf === undefined ? value.read(scope) : undefined
+      if (cell === '' || !condition.holds(scope)) return otherwise
       const state = status?.read(scope)
       if (state === NOT_KEPT) return state
       const key = subject.read(scope)
@@ -215,14 +240,14 @@ export function compileBiometric(
       if (typeof key === 'object' && 'leftOut' in key) return key
       if (typeof key !== 'string')
         return rejected('biometric', ordinalRule('unmapped', ordinals), key, subject.from)
-      const text = value.read(scope)
+      const text = cell ?? value.read(scope)
       const whole = wholeOf?.()
       const beside = whole?.unread(scope, text !== '')
       if (text === '' && optional && beside === undefined) return otherwise
       const rule = recordRule(name, key, branch, ordinals)
       if (beside !== undefined) return unread(rule, beside)
-      if (typeof text !== 'string') return rejected('biometric', rule, text, value.from)
-      if (text === '') return rejected('biometric', rule, NO_VALUE, value.from)
+      if (typeof text !== 'string' || text === '')
+        return rejected('biometric', rule, text || NO_VALUE, value.from)
       const measured = readValue(whole?.isHl7 === true ? text.replace(/^=\s*/, '') : text)
       if (measured === undefined) return COMPARATOR
       if (whole !== undefined && areOther(context, entries.get(key), whole.unitsOf(scope)))

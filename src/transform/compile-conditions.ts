@@ -53,6 +53,9 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
     )
   const frames = framesOf(true)
   const withoutStatus = isOptional(written) ? framesOf(false) : undefined
+  /** State of the last record, and its text: most records of a rule have one state. */
+  let stated: string | undefined
+  let texts: readonly string[] = []
 
   return {
     branch,
@@ -78,18 +81,19 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
       if (frame === undefined) return rejected('condition', rule, NO_STATUS, status?.from)
       const observedAt = date === undefined ? rowDate : date.read(scope)
       if (!observedAt.ok) return { kind: 'condition', rule, issue: observedAt.issue }
-      const texts = [JSON.stringify(state)]
-      if (hasDetails) {
-        let more = ''
-        for (const { read } of details) {
-          const detail = read(scope)
-          if (typeof detail !== 'string') return rejected('condition', rule, detail.fault, detail.from)
-          more += detail
-        }
-        texts.push(more)
+      if (state !== stated) {
+        stated = state
+        texts = [JSON.stringify(state)]
+      }
+      if (!hasDetails) return new Entry(frame, rule, facts, observedAt, undefined, texts)
+      let more = ''
+      for (const { read } of details) {
+        const detail = read(scope)
+        if (typeof detail !== 'string') return rejected('condition', rule, detail.fault, detail.from)
+        more += detail
       }
       // The date is sent as a number of milliseconds (interface, "Condition record, as sent").
-      return new Entry(frame, rule, facts, observedAt, undefined, texts)
+      return new Entry(frame, rule, facts, observedAt, undefined, [...texts, more])
     },
   }
 }

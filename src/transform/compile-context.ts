@@ -71,7 +71,7 @@ export interface CompiledField {
 
 export const NOT_SCALAR = fault('field-not-scalar', 'an object or a list instead of a single value')
 
-/** Thrown where a condition reads a cell without a value: the condition cannot be decided. */
+/** Thrown where a condition cannot be decided: the cell has no value, or an unlisted spelling. */
 export class CellWithoutValue extends Error {
   readonly fault: Fault
   readonly field: string
@@ -129,6 +129,8 @@ export class CompileContext implements MappingResources {
   readonly reads: ReadName[] = []
   /** Bare words that are sent or obeyed literally. */
   readonly words: Word[] = []
+  /** Texts that conditions list, by column. */
+  readonly #listed = new Map<string, Set<string>>()
   /** Reads numbers in the notation of the `row` block. */
   readonly readNumber: NumberReader
   readonly exponents = new Exponents()
@@ -236,6 +238,14 @@ export class CompileContext implements MappingResources {
   textOf(text: string | null): FieldText {
     if (text === null) return NOT_SCALAR
     return this.names.faultOf?.(text) ?? text
+  }
+
+  /** Adds the texts of a condition; returns the texts of all conditions on the column. */
+  listedIn(column: string, texts: readonly string[]): ReadonlySet<string> {
+    const listed = this.#listed.get(column) ?? new Set()
+    for (const text of texts) listed.add(text)
+    this.#listed.set(column, listed)
+    return listed
   }
 
   /** True for a text that counts as empty in the whole mapping. */

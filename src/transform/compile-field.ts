@@ -23,6 +23,7 @@ import {
   type WhenDefinition,
 } from './mapping-definition.ts'
 import { compareNumbers, type NumberReader, parseNumberText } from './numbers.ts'
+import { undone } from './references.ts'
 import { branchOf, type Scope } from './scope.ts'
 
 const NOT_IN_TABLE = fault('value-not-in-table', 'the value is not in the table')
@@ -176,8 +177,9 @@ function compileLine(context: CompileContext, name: string, line: Line, path: Ke
 }
 
 function every(parts: readonly CompiledCondition[]): CompiledCondition {
-  const [only] = parts
-  if (parts.length === 1 && only !== undefined) return only
+  const [only, other] = parts
+  if (only === undefined) return { branch: 0, holds: () => true }
+  if (other === undefined) return only
   return { branch: branchOf(...parts), holds: (scope) => parts.every((part) => part.holds(scope)) }
 }
 
@@ -196,7 +198,9 @@ function compileColumn(context: CompileContext, name: string, line: Line, path: 
         }
   if (line === 'present') return { branch, holds: (scope) => read(scope) !== '' }
   if (line === 'absent') return { branch, holds: (scope) => read(scope) === '' }
-  const test = isTest(line) ? compileTest(context, line, path) : oneOf(context, textsOf(line), path)
+  const test = isTest(line)
+    ? compileTest(context, name, line, path)
+    : oneOf(context, name, textsOf(line), path)
   return {
     branch,
     holds: (scope) => {
@@ -206,10 +210,15 @@ function compileColumn(context: CompileContext, name: string, line: Line, path: 
   }
 }
 
-function compileTest(context: CompileContext, definition: TestDefinition, path: KeyPath): TextTest {
+function compileTest(
+  context: CompileContext,
+  name: string,
+  definition: TestDefinition,
+  path: KeyPath,
+): TextTest {
   const tests: TextTest[] = []
-  if (definition.is !== undefined) tests.push(oneOf(context, [definition.is], [...path, 'is']))
-  if (definition.in !== undefined) tests.push(oneOf(context, definition.in, [...path, 'in']))
+  if (definition.is !== undefined) tests.push(oneOf(context, name, [definition.is], [...path, 'is']))
+  if (definition.in !== undefined) tests.push(oneOf(context, name, definition.in, [...path, 'in']))
   if (definition.matches !== undefined) {
     const expression = RE2JS.compile(definition.matches)
     tests.push((text) => expression.matcher(text).find())
@@ -229,12 +238,47 @@ function compileTest(context: CompileContext, definition: TestDefinition, path: 
   return tests.length === 1 && only !== undefined ? only : (text) => tests.every((test) => test(text))
 }
 
-function oneOf(context: CompileContext, texts: readonly string[], path: KeyPath): TextTest {
+const UNLISTED = fault(
+  'spelling-unlisted',
+  'the cell has a word of the condition in a spelling that the mapping does not list',
+)
+/** Words of flags. */
+const YES = /^(?:y|yes|true|1|ja|oui|s[ií]|sim)$/
+const NO = /^(?:n|no|false|0|nein|non|n[aã]o)$/
+/** No word of a condition is longer. */
+const LONGEST_WORD = 200
+/** Limit of remembered texts of a condition. */
+const REMEMBERED = 1_000
+
+/** One text for all spellings of a word: of `Yes`, `y`, `TRUE` and `1.0`; of `7`, `007` and `7.0`; of `Type 2` and `TYPE  2`. */
+function wordOf(text: string): string {
+  if (text.length > LONGEST_WORD) return text
+  const word = undone(text)
+    .text.toLowerCase()
+    .replace(/^0*(\d+)(?:\.0+)?$/, '$1')
+  return YES.test(word) ? 'yes' : NO.test(word) ? 'no' : word
+}
+
+/**
+ * Test for listed texts. In tables, another spelling of a listed word can be neither taken nor passed over: @throws CellWithoutValue
+ * unless another condition on the column lists that spelling.
+ */
+function oneOf(context: CompileContext, name: string, texts: readonly string[], path: KeyPath): TextTest {
   const blank = texts.find((text) => context.isBlank(text))
   if (blank !== undefined)
     context.report(path, `"${blank}" is empty by row.emptyWhen, so the condition never holds: write absent`)
   const values = new Set(texts)
-  return (text) => values.has(text)
+  if (context.names.trails !== undefined) return (text) => values.has(text)
+  const listed = context.listedIn(name, texts)
+  const words = new Set(texts.map(wordOf))
+  const others = new Set([''])
+  return (text) => {
+    if (values.has(text)) return true
+    if (others.has(text)) return false
+    if (!listed.has(text) && words.has(wordOf(text))) throw new CellWithoutValue(UNLISTED, name)
+    if (others.size < REMEMBERED) others.add(text)
+    return false
+  }
 }
 
 const HOLDS: Readonly<Record<(typeof COMPARISONS)[number], (order: number) => boolean>> = {

@@ -1,5 +1,6 @@
 /** Rules for medical-records requests (interface, "Medical-records request (ROI)"). */
 
+import type { z } from 'zod'
 import { Disclosure } from '../gateway/contract/medical-records.ts'
 import { RequestEntry } from '../model/entry.ts'
 import { type AccountKey, createFrame, type Fault, fault } from '../model/record.ts'
@@ -39,7 +40,7 @@ const BADLY_NAMED = fault(
 /** Name of a file in its own folder, on every system; never a path. */
 const FILE_NAME = /^[^./\\:\0][^/\\:\0]{0,254}$/
 
-const isDisclosure = (text: string): text is Disclosure => Disclosure.safeParse(text).success
+const isDisclosure = (text: string): text is z.infer<typeof Disclosure> => Disclosure.safeParse(text).success
 
 const isFault = (value: Value | Fault | undefined): value is Fault =>
   typeof value === 'object' && value !== null && 'code' in value

@@ -144,6 +144,29 @@ const refused = (
 
 const UNKNOWN_PERSON: CompiledPerson = { bornAt: () => Number.NEGATIVE_INFINITY, nameOf: () => '' }
 
+/** Some words for none are names of people: `Nan`, `Na`, `Max`. */
+const COULD_BE_NAME = /^[\p{L}.]+$/u
+const NO_NAME = /^(?:NULL|null|[Uu]ndefined|[Uu]nknown|UNKNOWN|[Uu]nbekannt|[Ii]nconnue?|[Dd]esconocid[ao])$/
+/** A question mark for a lost letter; UTF-8 read as windows-1252 (`Ã©` for `é`); an entity of HTML; a formula. */
+const DAMAGED_NAME = /[\ufffd?]|[ÃÂ][\u0080-\u00bfŒœŠšŸŽžƒˆ˜\u2013-\u203a€™]|&#?\w+;|^=/u
+
+const DAMAGE = {
+  incomplete: 'a word or sign for none',
+  damaged: 'damaged by a program or a spreadsheet',
+} as const
+
+/** Fault of a text of a registration, which the gateway could never correct. */
+function registeredFault(of: string, text: string): keyof typeof DAMAGE | undefined {
+  const isName = of === 'firstName' || of === 'lastName'
+  if (!isName && of !== 'postalCode') return undefined
+  const read = readReference(text)
+  const code = 'code' in read ? read.code : undefined
+  if (code === 'account-missing' && !(isName ? COULD_BE_NAME : /\d/).test(text)) return 'incomplete'
+  if (!isName) return code === 'account-damaged' || text.startsWith('=') ? 'damaged' : undefined
+  if (NO_NAME.test(text) || !/\p{L}/u.test(text)) return 'incomplete'
+  return DAMAGED_NAME.test(text) ? 'damaged' : undefined
+}
+
 /** Compiles registration. All six fields are required: the interface does not name optional fields ("Registration"). */
 function compileRegister(context: CompileContext, register: RegisterDefinition): CompiledPerson {
   const fieldOf = (name: keyof RegisterDefinition) => ({
@@ -155,6 +178,7 @@ function compileRegister(context: CompileContext, register: RegisterDefinition):
   const last = fieldOf('lastName')
   const fields = [first, last, fieldOf('gender'), fieldOf('postalCode'), birth]
   const dayOf = compileBirthDate(register.dateOfBirth)
+  const isChecked = context.checks.effects['damaged-key'] === 'reject'
   const textOf = ({ field }: typeof birth, scope: Scope): string => {
     const text = field.read(scope)
     return typeof text === 'string' ? text : ''
@@ -177,6 +201,9 @@ function compileRegister(context: CompileContext, register: RegisterDefinition):
           return refused(`registration-${text.code}`, field, `${name}: ${text.message}`)
         if (text === '')
           return refused('registration-incomplete', field, `registration needs ${name}, which is empty`)
+        const damage = isChecked && field.from !== undefined ? registeredFault(name, text) : undefined
+        if (damage !== undefined)
+          return refused(`registration-${damage}`, field, `${name}: ${DAMAGE[damage]}`)
         values[name] = text
       }
       const { firstName = '', lastName = '', gender = '', postalCode = '' } = values

@@ -5,20 +5,23 @@ import {
   createRowFacts,
   Entry,
   type MappedRow,
+  type RejectedRow,
   type RowOutcome,
   type SkippedRow,
   WithdrawnEntry,
 } from '../model/entry.ts'
 import { type Finding, WaybillError } from '../model/errors.ts'
 import {
+  type AccountKey,
   createFrame,
+  type Issue,
   isOfProfile,
   type RecordKind,
   type RejectedRecord,
   type RowFacts,
   type Warning,
 } from '../model/record.ts'
-import { type CsvRow, isTable, type JsonRow, type Row } from '../model/row.ts'
+import { type CsvRow, isTable, type JsonRow, type Origin, type Row } from '../model/row.ts'
 import { refusal, type YamlFile } from '../system/yaml-file.ts'
 import { compileEntry, DELETED } from './bundle-entries.ts'
 import { checkBloodPressure, compileDateCheck } from './checks.ts'
@@ -39,8 +42,12 @@ import type { ObservedAt } from './compile-date.ts'
 import { compileMedicalRequest } from './compile-medical-records.ts'
 import { type CompiledRow, compileRow } from './compile-row.ts'
 import { compileJoins } from './joins.ts'
-import type { DateDefinition, WhenDefinition } from './mapping-definition.ts'
-import { isRoster, type MappingDefinition } from './mapping-definition.ts'
+import {
+  type DateDefinition,
+  isRoster,
+  type MappingDefinition,
+  type WhenDefinition,
+} from './mapping-definition.ts'
 import {
   type CompiledRule,
   type LeftOut,
@@ -115,7 +122,7 @@ export function compileMapping(
     const mapper = (now: number): RowMapper => {
       refuseUnread(context)
       const mapper = assemble(row, source, rules, names, context, now)
-      const whole = readsWorkbook(definition) ? guarded(mapper) : mapper
+      const whole = hasDoubts(definition) ? guarded(mapper) : mapper
       return Object.assign(whole, { recogniser: recogniserOf(row, context) })
     }
     const { reads, words, exportJoins } = context
@@ -172,7 +179,7 @@ function compileRules(
   rowReads: readonly string[],
 ): CompiledRule[] {
   const { row, biometrics, conditions, careTeams, medicalRecords, assessment } = definition
-  const isGuarded = readsWorkbook(definition)
+  const isGuarded = hasDoubts(definition)
   if (isRoster({ biometrics, conditions, careTeams, medicalRecords, assessment }))
     return [compilePerson(source)]
   const rules: CompiledRule[] = []
@@ -229,9 +236,9 @@ function compileRules(
   return rules
 }
 
-/** True where the export, or a joined export, can have cells without value. */
-const readsWorkbook = ({ read, joins = {} }: Pick<MappingDefinition, 'read' | 'joins'>): boolean =>
-  [read, ...Object.values(joins).map((join) => join.read)].some((one) => one?.format === 'xlsx')
+/** True where a condition may be undecidable: in a table, and in cells of a joined workbook. */
+const hasDoubts = ({ read, joins = {} }: Pick<MappingDefinition, 'read' | 'joins'>): boolean =>
+  isTable(read.format) || Object.values(joins).some((join) => join.read?.format === 'xlsx')
 
 function guard<Result>(act: () => Result, reject: (cell: CellWithoutValue) => Result): Result {
   try {
@@ -247,10 +254,7 @@ const guarded =
   (source) =>
     guard(
       () => mapper(source),
-      ({ fault, field }) => {
-        const { row, line, byteOffset } = source
-        return { row, line, byteOffset, outcome: 'rejected', issue: issueOf(fault, field) }
-      },
+      ({ fault, field }) => rejectedRow(source, issueOf(fault, field)),
     )
 
 const KIND_OF = new Map<string, RecordKind>([
@@ -259,7 +263,7 @@ const KIND_OF = new Map<string, RecordKind>([
   ['careTeams', 'careTeam'],
 ])
 
-/** Rejects the record where a condition of the rule reads a cell without value; in a section with one record a row, rejects the row. */
+/** Rejects the record where a condition of the rule cannot be decided; in a section with one record a row, rejects the row. */
 function guardedRule(rule: CompiledRule, section: string, name: string | undefined): CompiledRule {
   const kind = KIND_OF.get(section)
   if (kind === undefined) return rule
@@ -346,22 +350,24 @@ const recogniserOf = (row: CompiledRow, { checks, exponents }: CompileContext): 
     )
     return identity?.ok === true ? identity : undefined
   },
-  complete: (source, identified, known) => ({
-    ...mappedRow(row, source, rootScope(source), identified),
-    ...NOTHING_MADE,
-    known,
-  }),
+  complete(source, identified, known) {
+    const root = rootScope(source)
+    const born = row.bornAt(root)
+    return { ...mappedRow(row, source, root, identified, { ...NOTHING_MADE, born }), known }
+  },
 })
 
-const NOTHING_MADE = { records: [], rejected: [], leftOut: [], warnings: [] }
+const NOTHING_MADE = { records: [], rejected: [], leftOut: [], withdrawn: undefined, warnings: [] }
 
-/** A mapped row, without all that its rules make of it. */
+type RowMade = Pick<MappedRow, keyof typeof NOTHING_MADE | 'born'>
+
 function mappedRow(
   row: CompiledRow,
   source: CsvRow | JsonRow,
   root: Scope,
   { key, account }: KeyedPerson,
-): Omit<MappedRow, keyof typeof NOTHING_MADE> {
+  { born, records, rejected, leftOut, withdrawn, warnings }: RowMade,
+): MappedRow {
   const { row: ordinal, line, byteOffset } = source
   return {
     row: ordinal,
@@ -371,9 +377,14 @@ function mappedRow(
     source,
     key,
     account,
-    born: row.bornAt(root),
+    born,
     name: () => row.nameOf(root),
     register: () => row.register?.(root, account),
+    records,
+    rejected,
+    leftOut,
+    withdrawn,
+    warnings,
   }
 }
 
@@ -387,11 +398,12 @@ interface RowInHand {
 }
 
 /** Parts that the rules make of a row. */
-interface RowParts {
+interface RowParts extends RowMade {
   readonly records: Entry[]
   readonly rejected: RejectedRecord[]
   readonly leftOut: string[]
   withdrawn: WithdrawnEntry[] | undefined
+  warnings: readonly Warning[]
 }
 
 /** Applies the rules of a mapping to one row after another, branch by branch. */
@@ -420,7 +432,14 @@ class RuleWork {
 
   partsOf(row: RowInHand): RowParts {
     const { ordinals, places } = this
-    const parts: RowParts = { records: [], rejected: [], leftOut: [], withdrawn: undefined }
+    const parts: RowParts = {
+      born: row.born,
+      records: [],
+      rejected: [],
+      leftOut: [],
+      withdrawn: undefined,
+      warnings: [],
+    }
     // Clearing an empty map costs as much as a new map.
     if (ordinals.size > 0) ordinals.clear()
     if (places.size > 0) places.clear()
@@ -489,53 +508,57 @@ function assemble(
   const isDated = row.observedAt.branch === 0
 
   return (source) => {
-    const { row: ordinal, line, byteOffset } = source
-    const origin = { row: ordinal, line, byteOffset }
-    if (source.kind === 'unreadable') {
-      const issue = { stage: 'extract', code: source.fault, message: source.message } as const
-      return { ...origin, outcome: 'rejected', issue }
-    }
+    if (source.kind === 'unreadable')
+      return rejectedRow(source, { stage: 'extract', code: source.fault, message: source.message })
     const root = rootScope(source)
     checks.begin()
     exponents.begin(source.kind === 'json' ? source.text : '')
     if (row.skip?.holds(root))
       return {
-        ...origin,
+        ...originOf(source),
         outcome: 'skipped',
         reason: 'skipWhen',
         leftOut: ['skipWhen'],
         warnings: checks.warnings([]),
       }
     const identity = row.identify(root)
-    if (!identity.ok) {
-      const { issue, account } = identity
-      return { ...origin, outcome: 'rejected', issue, ...(account && { account }) }
-    }
+    if (!identity.ok) return rejectedRow(source, identity.issue, identity.account)
     const { key, account } = identity
     const sourceless = origins.enter(root)
-    if (sourceless !== undefined) return { ...origin, outcome: 'rejected', issue: sourceless, account }
+    if (sourceless !== undefined) return rejectedRow(source, sourceless, account)
     const facts = createRowFacts(account, key)
     const date = isDated ? row.observedAt.read(root) : undefined
-    if (date && !date.ok) return { ...origin, outcome: 'rejected', issue: date.issue, account }
-    const mapped = mappedRow(row, source, root, identity)
-    const parts = work.partsOf({ root, facts, born: mapped.born, date })
+    if (date && !date.ok) return rejectedRow(source, date.issue, account)
+    const parts = work.partsOf({ root, facts, born: row.bornAt(root), date })
     checkBloodPressure(checks, parts.records, parts.rejected)
-    return completed(mapped, parts, checks.warnings(parts.rejected))
+    parts.warnings = checks.warnings(parts.rejected)
+    return orSkipped(mappedRow(row, source, root, identity, parts))
   }
 }
 
+const originOf = ({ row, line, byteOffset }: Origin): Origin => ({ row, line, byteOffset })
+
+const rejectedRow = (source: Row, issue: Issue, account?: AccountKey): RejectedRow => ({
+  ...originOf(source),
+  outcome: 'rejected',
+  issue,
+  ...(account && { account }),
+})
+
 /** A row of which nothing is kept is skipped. */
-function completed(
-  mapped: ReturnType<typeof mappedRow>,
-  { records, rejected, leftOut, withdrawn }: RowParts,
-  warnings: readonly Warning[],
-): MappedRow | SkippedRow {
-  const whole: MappedRow = { ...mapped, records, rejected, leftOut, withdrawn, warnings }
-  if (records.length > 0 || rejected.length > 0 || leftOut.length === 0) return whole
-  const { row, line, byteOffset, account } = mapped
-  const skipped = { row, line, byteOffset, outcome: 'skipped', reason: 'nothing-kept' } as const
-  const kept = withdrawn === undefined ? {} : { mapped: whole }
-  return { ...skipped, leftOut, warnings, account, ...kept }
+function orSkipped(mapped: MappedRow): MappedRow | SkippedRow {
+  const { records, rejected, leftOut, withdrawn, warnings, account } = mapped
+  if (records.length > 0 || rejected.length > 0 || leftOut.length === 0) return mapped
+  const kept = withdrawn === undefined ? {} : { mapped }
+  return {
+    ...originOf(mapped),
+    outcome: 'skipped',
+    reason: 'nothing-kept',
+    leftOut,
+    warnings,
+    account,
+    ...kept,
+  }
 }
 
 /** Rejects a mapping without its joined export: all joined fields would read as empty. @throws WaybillError `export-join-missing` */

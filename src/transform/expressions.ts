@@ -36,6 +36,7 @@ const parse = (written: string): jsonata.Expression => {
 }
 
 const FAILED = fault('expression-failed', 'the expression fails on this row')
+const WITHOUT_OPERAND = fault('expression-failed', 'a calculation of the expression lacks an operand')
 const TOO_COSTLY = fault(
   'expression-too-costly',
   'the expression takes too many steps on this row, or makes too much of it',
@@ -98,6 +99,7 @@ function asText(
   } catch (error) {
     return error instanceof TooCostly ? TOO_COSTLY : FAILED
   }
+  if (value === undefined && meter.isIncomplete) return WITHOUT_OPERAND
   if (value === undefined || value === null) return ''
   if (typeof value === 'number' && !Number.isFinite(value)) return FAILED
   const text = textOf(value)
@@ -142,7 +144,7 @@ type Sizes = WeakMap<object, number> | undefined
 /** Sizes of finished values: a part of a row is measured once. Not used with transformations: a transformation changes its copies. */
 const SIZES: Sizes = new WeakMap()
 
-const meter = { steps: 0, depth: 0, units: 0 }
+const meter = { steps: 0, depth: 0, units: 0, filled: new Set<Node>(), isIncomplete: false }
 
 /** Pays before the running evaluation does some work. @throws TooCostly */
 function spend(units: number): void {
@@ -153,9 +155,31 @@ function spend(units: number): void {
 /** A node of a parsed expression. */
 interface Node {
   readonly type?: unknown
+  readonly condition?: unknown
   readonly value?: unknown
   readonly lhs?: unknown
   readonly rhs?: unknown
+}
+
+/**
+ * Notes calculations with a filled operand and an empty one: JSONata gives them no result, and the filled one would be lost. A path in
+ * the condition of `? :` is no operand.
+ */
+function operandWatch(nodes: readonly Node[]): (node: Node, result: unknown) => void {
+  const pathsIn = (node: unknown): Node[] => {
+    if (typeof node !== 'object' || node === null) return []
+    const { condition, ...parts }: Node = node
+    return [...(parts.type === 'path' ? [node] : []), ...Object.values(parts).flatMap(pathsIn)]
+  }
+  const sums = nodes.filter(({ type, value }) => type === 'binary' && /^[-+*/%]$/.test(String(value)))
+  const operands = new Map(sums.map((sum) => [sum, [sum.lhs, sum.rhs].flatMap(pathsIn)]))
+  const watched = new Set([...operands.values()].flat())
+  return (node, result) => {
+    // JSONata's empty sequence is no result.
+    const isEmpty = result === undefined || (Array.isArray(result) && result.length === 0)
+    if (watched.has(node)) meter.filled[isEmpty ? 'delete' : 'add'](node)
+    else if (isEmpty && operands.get(node)?.some((path) => meter.filled.has(path))) meter.isIncomplete = true
+  }
 }
 
 type Evaluate = (subject: unknown, bindings: Readonly<Record<string, unknown>>) => unknown
@@ -177,6 +201,7 @@ function bounded(
   parse: (text: string) => jsonata.Expression,
 ): Evaluate {
   const sizes = nodes.some(({ type }) => type === 'transform') ? undefined : SIZES
+  const watchOperands = operandWatch(nodes)
   const compared = new Set<unknown>(
     nodes.flatMap(({ type, value, lhs, rhs }) =>
       type === 'binary' && ['=', '!=', 'in'].includes(String(value)) ? [lhs, rhs] : [],
@@ -200,11 +225,13 @@ function bounded(
     (node: Node, _input: unknown, _environment: unknown, result: unknown) => {
       meter.depth -= 1
       pay(result, sizes)
+      watchOperands(node, result)
       if (compared.has(node)) spend(sizeOf(result, sizes))
     },
   )
   return (subject, bindings) => {
-    Object.assign(meter, { steps: 0, depth: 0, units: 0 })
+    meter.filled.clear()
+    Object.assign(meter, { steps: 0, depth: 0, units: 0, isIncomplete: false })
     return expression.evaluate(subject, bindings)
   }
 }

@@ -1,14 +1,13 @@
 /**
- * Watches one export for drift: ahead of the run as far as the job may stop for drift, else while the rows are mapped. The columns of a CSV are in
- * its header, and are always compared first; medians and rejects show in the first rows. Everything else needs the whole export, and so a second
- * reading: the watch reads ahead only if the job asks for a stop.
+ * Watches an export for drift: by the columns of a CSV and the first rows, and by the whole export while it is mapped. Only where the job may stop for
+ * it, the whole is read ahead, a second time.
  */
 
 import { z } from 'zod'
 import type { LoadedMapping } from '../definitions/definition-files.ts'
 import { comparesDrift, type DriftDefinition } from '../definitions/job-definition.ts'
 import type { OpenExport } from '../extract/open-export.ts'
-import type { Ledger, Profiles, RunLedger } from '../ledger/ledger.ts'
+import type { Ledger, RunLedger } from '../ledger/ledger.ts'
 import type { RowOutcome } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import { isTable, type Row } from '../model/row.ts'
@@ -42,19 +41,17 @@ export interface DriftMemory {
   readonly now: number
 }
 
-/** The part of the memory that a watch reads. */
 type WatchMemory = Omit<DriftMemory, 'ledger'> & {
-  readonly ledger: { readonly profiles: Pick<Profiles, 'has' | 'latest'> }
+  readonly ledger: { readonly profiles: Pick<Ledger['profiles'], 'has' | 'latest'> }
 }
 
-/** The part of a run's ledger that a watch writes. */
 type WatchNotes = Pick<RunLedger, 'noteDrift' | 'saveProfile'>
 
 export interface DriftWatch {
   /**
    * Reads as far as necessary before anything of the export is sent. Call first.
    * @returns number of rows, if all were read
-   * @throws WaybillError `columns-missing`, or a problem of the export
+   * @throws `columns-missing`, or a problem of the export
    */
   readAhead(opened: OpenExport, exportName: string): Promise<number | undefined>
   /**
@@ -62,9 +59,8 @@ export interface DriftWatch {
    * @param rows number of settled rows
    */
   catchUp(opened: OpenExport, exportName: string, rows: number): Promise<void>
-  /** @throws WaybillError `export-drifted` if the part read ahead differs by more than the job allows */
+  /** @throws `export-drifted` if the part read ahead differs by more than the job allows */
   assertAllowed(exportName: string, path: string): void
-  /** Adds a finding made elsewhere. */
   note(finding: DriftFinding): void
   /** Records the result of reading ahead. */
   begin(runLedger: WatchNotes, exportRow: number): Promise<void>
@@ -121,7 +117,6 @@ class Comparison {
       : drifted
   }
 
-  /** @param head profile of the first rows */
   judgeHead(head: ExportProfile): void {
     const stops = measureDrift(head, this.earlier, this.memory.rules).filter(({ level }) => level === 'stop')
     this.found = [...this.found, ...stops]
@@ -145,7 +140,6 @@ class Comparison {
     if (this.found.length > 0) await runLedger.noteDrift(exportRow, JSON.stringify(this.found))
   }
 
-  /** @throws WaybillError `export-drifted` */
   assertAllowed(exportName: string, path: string): void {
     const stops = this.memory.mayStop ? this.found.filter(({ level }) => level === 'stop') : []
     if (stops.length === 0) return
@@ -193,7 +187,6 @@ function createWatch(
 
   const judge = (profile: ExportProfile, all: boolean): void =>
     comparison.judge(profile, all, profiler?.suspicions() ?? [])
-  /** @param most rows to read. @param exportName undefined: only the columns matter */
   const profilerOf = (opened: OpenExport, most: number, exportName: string | undefined) =>
     profileRows(mapping, opened, most, { exportName, now: memory.now })
   const save = async (runLedger: WatchNotes, exportRow: number): Promise<void> => {
@@ -306,8 +299,7 @@ function extentOf(
 type Limits = Pick<DriftDefinition, 'values' | 'rejects' | 'after'>
 
 /**
- * Compares measurements of an export with earlier deliveries: medians, shares of rejects, days. Also finds oddities in the result of the mapping: all
- * rows skipped, or more warnings of a check (docs/jobs.md, "Drift"). Pure.
+ * Medians, shares of rejects and days, against earlier deliveries (docs/jobs.md, "Drift").
  * @param earlier latest first
  */
 const measureDrift = (
@@ -406,7 +398,6 @@ function daysDrift(
   )
 }
 
-/** Suspicions about the export itself, as findings beside the changes. */
 const fitFindings = (suspicions: readonly Suspicion[], fit: DriftDefinition['fit']): DriftFinding[] =>
   fit === 'off'
     ? []
@@ -419,7 +410,6 @@ const fitFindings = (suspicions: readonly Suspicion[], fit: DriftDefinition['fit
           message: `${rule === null ? '' : `${rule}: `}${message} (${finding})`,
         }))
 
-/** @param earlier latest first */
 const outcomeDrift = (
   current: ExportProfile,
   earlier: readonly EarlierDelivery[],
@@ -468,8 +458,7 @@ function checkDrift(
 }
 
 /**
- * Finds values mirrored or moved as a whole since earlier deliveries: flags read the other way round, swapped names, times of another zone
- * (docs/jobs.md, "Drift"). A single export shows none of these. Pure.
+ * Finds values mirrored or moved as a whole since earlier deliveries: flags the other way round, swapped names, times of another zone.
  * @param earlier latest first
  */
 function swappedDrift(
@@ -547,7 +536,6 @@ export const toLookAt = <Finding extends Pick<DriftFinding, 'level'>>(found: rea
 /** Fewest values for comparing shares: smaller samples are left to chance. */
 const FEWEST_VALUES = 20
 
-/** @param earlier latest first */
 function columnDrift(
   current: ExportProfile,
   earlier: readonly EarlierDelivery[],
@@ -587,7 +575,6 @@ function listed(names: readonly string[]): string {
   return rest === 0 ? shown.join(', ') : `${shown.join(', ')} and ${rest} more`
 }
 
-/** @param earlier latest first */
 const rowDrift = (
   rows: number,
   earlier: readonly EarlierDelivery[],

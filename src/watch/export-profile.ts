@@ -21,8 +21,7 @@ import {
   rootScope,
   type Scope,
 } from '../transform/scope.ts'
-import type { FitFacts } from './fit-facts.ts'
-import { FEWEST_VALUES } from './fit-facts.ts'
+import { FEWEST_VALUES, type FitFacts } from './fit-facts.ts'
 import { createFitWatch, type Suspicion, unexpected } from './judge-fit.ts'
 import { HALVES } from './times-of-day.ts'
 
@@ -311,7 +310,6 @@ function jsonColumns(context: CompileContext, names: Names, paths: ReadonlySet<s
   }
 }
 
-/** Readers of units, for values present. */
 function compileUnits(
   context: CompileContext,
   names: Names,
@@ -355,7 +353,6 @@ function compileUnits(
   })
 }
 
-/** Spellings with a remembered code; a column of free text must not grow this without bound. */
 const SPELLINGS_KEPT = 1_000
 
 function labelUnits({ units }: CompileContext): (spelling: string) => string {

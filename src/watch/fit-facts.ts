@@ -70,7 +70,6 @@ interface FitCounter {
   facts(): FitFacts
 }
 
-/** Maximum number of record names with a remembered rule. */
 const KEPT = 5_000
 /** Rows examined individually for values, person and date; after these, one row in every `THEN_EVERY`. */
 export const LOOKED_AT_FIRST = 2_000
@@ -95,7 +94,6 @@ function addValue(counter: RuleCounter, value: number): void {
   if (usual !== undefined && (value < usual[0] || value > usual[1])) counter.unusual++
 }
 
-/** Counters of the rules of a mapping, one for each name or series of names. @param catalog its measurements */
 function createRuleCounters(definition: MappingDefinition, catalog: ReadonlyMap<string, BiometricEntry>) {
   const rules = new Map<string, RuleCounter>()
   const byName = new Map<string, RuleCounter>()
@@ -172,8 +170,7 @@ export function createFit(
         const counter = before?.name === record.rule ? before.counter : counterOf(record.rule, record.kind)
         if (before?.name !== record.rule) places[at] = { name: record.rule, counter }
         counter.made++
-        if (isMeasured && record.evidence.value !== undefined)
-          addValue(counter, Number(record.evidence.value))
+        if (isMeasured && record.value !== undefined) addValue(counter, Number(record.value))
       }
       for (const { rule, kind, issue, value } of outcome.rejected) {
         const counter = counterOf(rule, kind)
@@ -226,8 +223,8 @@ export const withoutFew = (facts: FitFacts): FitFacts => ({
 
 function contentOf(records: readonly Entry[]): number {
   let content = 0
-  for (const { evidence, observedAt, rule } of records)
-    content = hashOf(evidence.value ?? evidence.npi ?? rule, (content ^ observedAt) >>> 0)
+  for (const { value, provider, observedAt, rule } of records)
+    content = hashOf(value ?? provider?.npi ?? rule, (content ^ observedAt) >>> 0)
   return content
 }
 
@@ -391,7 +388,7 @@ function createPeople() {
   const names = { first: new HashSample<true>(), last: new HashSample<true>() }
   let registered = 0
   return {
-    /** Counts a row. @returns the day of birth, milliseconds since the epoch, if known */
+    /** Counts a row. @returns the day of birth, if known */
     add(row: MappedRow, isLookedAt: boolean): number | undefined {
       const reference = hashOf(row.account.reference)
       const person = byReference.of(reference, () => ({ rows: 0, identity: -1, mixed: false }))
@@ -420,14 +417,14 @@ function createPeople() {
       }
       const sex = SEXES.find((one) => one === gender) ?? 'another value'
       increase(sexes, sex)
-      for (const { rule, evidence } of row.records) {
-        if (evidence.value === undefined) continue
+      for (const { rule, value } of row.records) {
+        if (value === undefined) continue
         const key = HIGHER_IN_MEN.find((one) => rule === one || rule.startsWith(one))
         if (key === undefined) continue
         const name = `${key} ${sex}`
         const sketch = bySex.get(name) ?? new DDSketch({ relativeAccuracy: 0.001 })
         bySex.set(name, sketch)
-        sketch.accept(Number(evidence.value))
+        sketch.accept(Number(value))
       }
       const born = Date.parse(dateOfBirth)
       return Number.isNaN(born) ? undefined : born
@@ -473,7 +470,6 @@ export class HashSample<Item> {
   #bound = 2 ** 32
   readonly kept = new Map<number, Item>()
 
-  /** Returns the item; undefined if it is not in the sample. */
   of(hash: number, create: () => Item): Item | undefined {
     if (hash >= this.#bound) return undefined
     const known = this.kept.get(hash)

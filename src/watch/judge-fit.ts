@@ -72,11 +72,9 @@ interface FitMeasure {
   readonly unread: readonly string[]
 }
 
-/** Minimum numbers of values and rows for shares. */
 const FEW = 10
 const SOME = 30
 const MANY = 100
-/** Number of rows in which a condition should occur. */
 const RARE = 300
 
 const [TENTH, QUARTER, THIRD, HALF] = [0.1, 0.25, 0.3, 0.5]
@@ -111,7 +109,6 @@ function judgeFit(facts: FitFacts, measure: FitMeasure): Suspicion[] {
 
 type Tell = (finding: FitFinding, message: string) => void
 
-/** Adds the reasons of the mapping to suspicions. */
 function withReasons(found: readonly Suspicion[], { expected = [] }: MappingDefinition): Suspicion[] {
   return found.map((one) => {
     const known = expected.find(

@@ -25,7 +25,6 @@ export interface NameWords {
   /** All words before the brackets, and within. */
   readonly outside: readonly string[]
   readonly within: readonly string[]
-  /** Words with a meaning, beside a unit in brackets. */
   readonly remarks: readonly string[]
   readonly unit: string | undefined
   /** Words of `outside` before and after a slash or colon; empty unless there is exactly one. */
@@ -68,7 +67,7 @@ function sidesOf(name: string): string[][] {
 }
 
 const wordsIn = (text: string): string[] =>
-  plainLetters(text)
+  plainLetters(text.replaceAll('%', ' percent '))
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
     .replaceAll(/([A-Z]+)([A-Z][a-z])/g, '$1 $2')
     .toLowerCase()
@@ -108,7 +107,6 @@ export type NameMatch =
   | {
       readonly kind: 'is'
       readonly keys: readonly string[]
-      /** Unit in the name. */
       readonly unit: string | undefined
       /** Number of a reading; default 1. */
       readonly ordinal: number
@@ -123,7 +121,6 @@ export interface Dictionary {
   match(name: NameWords, leftOut?: readonly string[]): NameMatch | undefined
 }
 
-/** Creates a dictionary. @param synonyms pairs of key and name, with words in any order */
 function createDictionary(
   naming: Naming,
   synonyms: Iterable<readonly [key: string, name: string]>,
@@ -218,7 +215,6 @@ function likeness(words: readonly string[], keysOf: Dictionary['keysOf']): NameM
   return undefined
 }
 
-/** Ways to remove a unit from a name; the whole name first. */
 function withoutUnit(
   words: readonly string[],
   { unitWords }: Naming,
@@ -257,7 +253,6 @@ const mapOf = <Value extends z.ZodType>(value: Value) =>
   z.record(z.string(), value).transform((entries) => new Map(Object.entries(entries)))
 const Bounds = z.tuple([z.coerce.number(), z.coerce.number()])
 
-/** Form of words.yaml. The file explains its lists. */
 const Words = z.strictObject({
   cells: lists(
     ...(['meaningless', 'yes', 'no', 'female', 'male'] as const),
@@ -304,6 +299,7 @@ const Words = z.strictObject({
   units: z.strictObject({
     words: mapOf(z.string()),
     alternatives: mapOf(Texts),
+    unconverted: mapOf(z.string()),
     usual: mapOf(mapOf(Bounds)),
   }),
 })
@@ -311,7 +307,7 @@ export type Words = z.infer<typeof Words>
 
 const FILE = fileURLToPath(new URL('words.yaml', import.meta.url))
 
-/** Read with the first names. @throws WaybillError `catalog-invalid` if the file was changed */
+/** Read with the first names. @throws `catalog-invalid` if the file was changed */
 let shippedWords: Words | undefined
 const readWords = (): Words =>
   (shippedWords ??= parseYaml(readFileSync(FILE, 'utf8'), FILE, Words, 'catalog-invalid', 'text').value)

@@ -1,6 +1,5 @@
 /** Whatever a command is at, it ends when it is asked to: a source, a file or a listing that goes on for ever cannot keep it. */
-import type { ChildProcess } from 'node:child_process'
-import { execFileSync } from 'node:child_process'
+import { type ChildProcess, execFileSync } from 'node:child_process'
 import { mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

@@ -19,7 +19,7 @@ it('what comes from outside makes no colour: a tone is put around what was shown
     },
     (text, tone) => `<${tone}>${text}</${tone}>`,
   )
-  print(toned(['plain', `${RED}evil`], 1, 'attention'))
+  print(toned(['plain', `${RED}evil`], 'attention'))
   print('one')
   expect(written).toBe('plain\n<attention>\\u001b[31mevil</attention>\none\n')
 })

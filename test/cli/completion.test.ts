@@ -17,6 +17,7 @@ describe('what is offered', () => {
     [['run', 'nightly', ''], []],
     [['run', '--limit', '5', 'm'], ['morning']],
     [['run', '--dry'], ['--dry-run']],
+    [['run', '--dry-run', 'm'], ['morning']],
     [['run', '--limit', ''], []],
     [['mapping', 'c'], ['check']],
     [

@@ -122,6 +122,7 @@ it('goes on after answers that were lost', async () => {
 it.each([
   ['yes\n', 'erased 1'],
   ['no\n', 'Nothing was erased.'],
+  ['yikes, no\n', 'Nothing was erased.'],
   ['', 'Nothing was erased.'],
 ])('asks on a terminal: %j', async (typed, told) => {
   const clinic = await openWithPeople()

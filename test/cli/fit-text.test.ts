@@ -33,6 +33,19 @@ test('the ten most frequent conditions have their share of the rows that were ma
   const line = fitLines({ facts: { ...facts, rules, rows }, suspicions: [] }).find((one) =>
     one.startsWith('Have'),
   )
+  // A condition that nobody has is no share.
+  const none = [{ ...template, rule: 'c0', kind: 'condition' as const, made: 0, values: undefined }]
+  expect(fitLines({ facts: { ...facts, rules: none, rows }, suspicions: [] }).join()).not.toContain('Have')
   const shares = ['6.0', '5.5', '5.0', '4.5', '4.0', '3.5', '3.0', '2.5', '2.0', '1.5']
   expect(line).toBe(`Have     ${shares.map((share, at) => `c${12 - at} ${share} %`).join(', ')}`)
+})
+
+test('people who cannot be registered are told also where nobody else can be', () => {
+  const facts = createFit(load(SMALL).definition, new Map()).facts()
+  const people = { ...facts.people, registered: 0, incomplete: { 'postal-code-missing': 3 } }
+  const told = fitLines({ facts: { ...facts, people }, suspicions: [] })
+  expect(told.find((line) => line.startsWith('People'))).toContain('incomplete: postal-code-missing 3')
+  // Of rows that were all left out, none was sampled.
+  const rows = { ...facts.rows, read: 5_000, skipped: 5_000 }
+  expect(fitLines({ facts: { ...facts, rows }, suspicions: [] }).join()).not.toContain('Sample')
 })

@@ -2,57 +2,28 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { generateSamples } from '../../samples/generate.ts'
-import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
-import { emptySchema } from '../postgres/server.ts'
+import { openTickets } from '../../src/ledger/postgres/tickets.ts'
+import { createAccountIdCipher } from '../../src/ledger/sealed-ids.ts'
+import { PASS } from '../faults/fault-proxy.ts'
+import { emptySchema, rowsOf } from '../postgres/server.ts'
 import { ANN, BEN, HEADER, JOB, openClinic } from './clinic.ts'
-import { createWorkplace, ended, summaryOf, type Workplace } from './command-line.ts'
-import { gatewaySettings, startReferenceStore } from './reference-store.ts'
+import { ended, summaryOf } from './command-line.ts'
+import { openFaultyClinic } from './left-behind.ts'
 import { readReceipts, readRejects } from './run-outputs.ts'
+import { runOnWorkers, startWorker } from './worker-scene.ts'
 
+const KEY = 'of-all-machines-0123'
 const BIOMETRICS = 'POST /health-profile/biometrics/bulk'
-
-function startWorker({ start }: Workplace) {
-  const worker = start('worker')
-  const over = ended(worker)
-  onTestFinished(async () => {
-    worker.kill('SIGKILL')
-    await over
-  })
-  return { worker, over }
-}
 
 /** A run in four parts, under way in two workers: the first has the run, and both have a part. */
 async function underWay() {
-  const WAYBILL_LEDGER = await emptySchema()
-  const store = await startReferenceStore()
-  let requests = 0
-  let changed = Promise.withResolvers<void>()
-  const proxy = await startFaultProxy(store.url, ({ method, path }) => {
-    if (`${method} ${path}` === BIOMETRICS) requests += 1
-    changed.resolve()
-    changed = Promise.withResolvers()
-    return PASS
-  })
-  const workplace = await createWorkplace({
-    ...gatewaySettings(proxy.url),
-    WAYBILL_LEDGER,
-    WAYBILL_RUN_BY: 'workers',
-  })
-  await generateSamples({ out: workplace.folder, participants: 200, messages: 0 })
-  await workplace.job(
-    'screening',
-    'exports: { from: .., match: "acme_*.csv", mapping: acme-onsite }\nsubmit: { concurrency: 4, batch: { records: 20 }, readLag: 100ms }\nparts: 4\n',
+  const scene = await runOnWorkers(
+    'submit: { concurrency: 4, batch: { records: 20 }, readLag: 100ms }\nparts: 4\n',
   )
-  const first = startWorker(workplace)
-  const asked = ended(workplace.start('run', 'screening', '--json'))
-  await heldParts(WAYBILL_LEDGER, 1)
-  const second = startWorker(workplace)
-  await heldParts(WAYBILL_LEDGER, 2)
-  const until = async (isSo: () => boolean): Promise<void> => {
-    while (!isSo()) await changed.promise
-  }
-  return { WAYBILL_LEDGER, store, workplace, first, second, asked, until, requests: () => requests }
+  await heldParts(scene.WAYBILL_LEDGER, 1)
+  const second = startWorker(scene.workplace)
+  await heldParts(scene.WAYBILL_LEDGER, 2)
+  return { ...scene, second }
 }
 
 /** Waits until so many parts are held. */
@@ -102,8 +73,19 @@ test.each(['first', 'second'] as const)(
     const { requests, until } = scene
     const before = requests()
     await until(() => requests() > before + 2)
+    const parts = async () => {
+      const { exports } = JSON.parse((await scene.workplace.waybill('show', 'latest', '--json')).out)
+      return (exports as { parts?: { takes: number; worker?: string }[] }[])[0]?.parts ?? []
+    }
+    const { pid } = scene[which].worker
+    expect(await parts()).toHaveLength(4)
+    expect((await parts()).filter(({ worker }) => worker?.endsWith(`:${pid}`))).toHaveLength(1)
     scene[which].worker.kill('SIGKILL')
-    await scene[which].over
+    const log = (await scene[which].over).err
+    expect(log).toMatch(/export started run=\S+ job=screening part="\d of 4" export=/)
+    const shown = (await scene.workplace.waybill('show', 'latest')).out
+    expect(shown).toMatch(/^\s*part +state +rows settled +taken +worker/m)
+    expect(shown).toMatch(new RegExp(`of 4 +open +\\d+ +1 time +\\S+:${pid} since `))
     if (which === 'first') startWorker(scene.workplace)
     await expectWhole(scene)
   },
@@ -133,6 +115,70 @@ test('a run in parts is stopped as a whole, given up with one file of receipts, 
     { ...scene, asked: ended(workplace.start('run', 'screening', '--json')) },
     receipts.length,
   )
+})
+
+test('a part whose worker died before or behind its settlement, or whose ticket comes late, is settled once', async () => {
+  const url = await emptySchema()
+  const clinic = await openFaultyClinic({
+    environment: { WAYBILL_LEDGER: url, WAYBILL_KEY: KEY },
+    job: `${JOB}parts: 2\n`,
+  })
+  const people = Array.from({ length: 12 }, (_, at) => `p${at}`)
+  await clinic.deliver('a.csv', HEADER + people.map((id) => `${id},2026-03-02,61,5.1,70.5,kg,x\n`).join(''))
+  const states = () =>
+    rowsOf<{ state: string; takes: number }>(url, 'select state, takes::int from part order by number')
+  let batches = 0
+  const second = Promise.withResolvers<void>()
+  clinic.strike(async ({ method, path }) => {
+    if (`${method} ${path}` !== BIOMETRICS) return PASS
+    batches += 1
+    if ((await states())[0]?.state !== 'settled') return PASS
+    second.resolve()
+    return Promise.withResolvers<typeof PASS>().promise
+  })
+  const killed = clinic.workplace.start('run', 'clinic')
+  await second.promise
+  killed.kill('SIGKILL')
+  await ended(killed)
+  expect(await states()).toEqual([
+    { state: 'settled', takes: 1 },
+    { state: 'open', takes: 1 },
+  ])
+  clinic.strike(({ method, path }) => {
+    if (`${method} ${path}` === BIOMETRICS) batches += 1
+    return PASS
+  })
+  const [run] = await rowsOf<{ id: string; exported: string }>(
+    url,
+    'select run.id, export.id as exported from run join export on run_id = run.id',
+  )
+  const tickets = await openTickets({ url }, { supervises: false, cipher: createAccountIdCipher(() => KEY) })
+  onTestFinished(() => tickets.close())
+  startWorker(clinic.workplace)
+  /** Sends a ticket as the owner of the run does, and awaits its end. @returns batches sent meanwhile */
+  const carry = async (number: number): Promise<number> => {
+    const before = batches
+    const place = { run: run?.id ?? '', exportRow: Number(run?.exported), number }
+    const request = { what: 'part', job: 'clinic', ...place } as const
+    const sent = (await tickets.send(`part ${number}`, request)) ?? expect.fail('no ticket')
+    await expect.poll(() => tickets.stateOf(sent), { timeout: 30_000 }).toEqual({ run: place.run, exit: 0 })
+    return batches - before
+  }
+  // Behind the settlement: nothing is left but the ticket.
+  expect(await carry(0)).toBe(0)
+  // Before it: the part is read on. What the killed process may have sent is looked up.
+  expect(await carry(1)).toBe(1)
+  expect(await carry(1)).toBe(0)
+  expect(await states()).toEqual([
+    { state: 'settled', takes: 1 },
+    { state: 'settled', takes: 2 },
+  ])
+  expect(summaryOf(await clinic.run())).toMatchObject({ run: run?.id, state: 'finished', balanced: true })
+  // Behind the end of the export.
+  expect(await carry(1)).toBe(0)
+  expect(await clinic.stored()).toHaveLength(3 * people.length)
+  const receipts = await readReceipts(join(clinic.workplace.home, 'receipts', `${run?.id}.ndjson.gz`))
+  expect(receipts).toHaveLength(3 * people.length)
 })
 
 const BAD = (id: string) => `${id},2026-03-02,fast,5.3,72.5,kg,no pulse\n`

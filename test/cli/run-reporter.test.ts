@@ -350,3 +350,15 @@ test('of a run of another process', () => {
     '    waybill doctor',
   ])
 })
+
+test('the time of an export is its own', () => {
+  let now = 5_000
+  const { reporter, start, of } = reporting('info', () => now)
+  start('one')
+  for (const name of ['a.csv', 'b.csv']) {
+    reporter.exportStarted({ name, counts: noCounts(), share: 0, bytes: 9 })
+    now += 1_500
+    reporter.exportEnded({ name, counts: countsOf(10, 0, 20) })
+  }
+  expect(of('export ended').map(({ durationMs }) => durationMs)).toEqual([1_500, 1_500])
+})

@@ -1,31 +1,19 @@
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { generateSamples } from '../../samples/generate.ts'
 import { openTickets } from '../../src/ledger/postgres/tickets.ts'
 import { createAccountIdCipher, NO_ACCOUNT_IDS } from '../../src/ledger/sealed-ids.ts'
-import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
+import { PASS } from '../faults/fault-proxy.ts'
 import { asAdmin, emptySchema, rowsOf } from '../postgres/server.ts'
 import { ANN, BEN, GOOD, HEADER, openClinic } from './clinic.ts'
-import { createWorkplace, type Ended, ended, summaryOf, type Workplace } from './command-line.ts'
+import { type Ended, ended, summaryOf } from './command-line.ts'
 import { DAYS, eachOnce, isBatch, nameOf, openHistory, rowOf, storedDays } from './history.ts'
 import { openFaultyClinic } from './left-behind.ts'
-import { gatewaySettings, startReferenceStore } from './reference-store.ts'
+import { runOnWorkers, startWorker } from './worker-scene.ts'
 
 /** Of the 30 s within which a worker is replaced, the rest is for the looks of the others. */
 const LEASE_AT_MOST_MS = 20_000
 const KEY = 'of-all-machines-0123'
-const BIOMETRICS = 'POST /health-profile/biometrics/bulk'
-
-function startWorker({ start }: Workplace, ...options: string[]) {
-  const worker = start('worker', ...options)
-  const over = ended(worker)
-  onTestFinished(async () => {
-    worker.kill('SIGKILL')
-    await over
-  })
-  return { worker, over }
-}
 
 /** Everything that the queue has stored, as text. */
 async function queueOf(url: string): Promise<string> {
@@ -95,34 +83,10 @@ test('a run that no worker has begun is withdrawn when its command is interrupte
 
 /** A run of many requests, under way in the first of two workers. */
 async function underWay() {
-  const WAYBILL_LEDGER = await emptySchema()
-  const store = await startReferenceStore()
-  let requests = 0
-  let changed = Promise.withResolvers<void>()
-  const proxy = await startFaultProxy(store.url, ({ method, path }) => {
-    if (`${method} ${path}` === BIOMETRICS) requests += 1
-    changed.resolve()
-    changed = Promise.withResolvers()
-    return PASS
-  })
-  const workplace = await createWorkplace({
-    ...gatewaySettings(proxy.url),
-    WAYBILL_LEDGER,
-    WAYBILL_RUN_BY: 'workers',
-  })
-  await generateSamples({ out: workplace.folder, participants: 200, messages: 0 })
-  await workplace.job(
-    'screening',
-    'exports: { from: .., match: "acme_*.csv", mapping: acme-onsite }\nsubmit: { concurrency: 2, batch: { records: 50 }, readLag: 100ms }\n',
-  )
-  const until = async (isSo: () => boolean): Promise<void> => {
-    while (!isSo()) await changed.promise
-  }
-  const first = startWorker(workplace)
-  const asked = ended(workplace.start('run', 'screening', '--json'))
-  await until(() => requests >= 3)
-  const second = startWorker(workplace)
-  return { WAYBILL_LEDGER, store, first, second, asked, until, requests: () => requests }
+  const scene = await runOnWorkers('submit: { concurrency: 2, batch: { records: 50 }, readLag: 100ms }\n')
+  await scene.until(() => scene.requests() >= 3)
+  const second = startWorker(scene.workplace)
+  return { ...scene, second }
 }
 
 /** One run, whole, with each record of the samples once. */
@@ -180,6 +144,39 @@ test('a ticket whose worker died between the end of the run and that of the tick
   await tickets.giveBack(taken)
   startWorker(clinic.workplace)
   await expect.poll(() => tickets.stateOf(sent)).toEqual({ run, exit: 0 })
+})
+
+test('a run that is stopped while no worker has it stays stopped when its ticket comes back', async () => {
+  const url = await emptySchema()
+  const clinic = await openFaultyClinic({ environment: { WAYBILL_LEDGER: url, WAYBILL_KEY: KEY } })
+  await clinic.deliver('a.csv', HEADER + ANN)
+  const arrived = Promise.withResolvers<void>()
+  let batches = 0
+  clinic.strike(({ path }) => {
+    if (!path.endsWith('/biometrics/bulk')) return PASS
+    batches += 1
+    arrived.resolve()
+    return Promise.withResolvers<typeof PASS>().promise
+  })
+  const tickets = await openTickets({ url }, { supervises: false, cipher: createAccountIdCipher(() => KEY) })
+  onTestFinished(() => tickets.close())
+  const request = { what: 'run', job: 'clinic', files: [] } as const
+  const sent = (await tickets.send('clinic', request)) ?? expect.fail('no ticket')
+  const taken = (await tickets.take('run')) ?? expect.fail('no ticket')
+  const killed = clinic.workplace.start('run', 'clinic')
+  await arrived.promise
+  killed.kill('SIGKILL')
+  await gone(killed)
+  const stopped = await clinic.workplace.waybill('stop', 'clinic', '--by', 'ann')
+  expect(stopped).toMatchObject({ code: 0, out: expect.stringContaining('interrupted (asked-to-stop)') })
+  expect(stopped.out).toContain('ann has stopped it')
+  await tickets.giveBack(taken)
+  startWorker(clinic.workplace)
+  await expect.poll(() => tickets.stateOf(sent), { timeout: 20_000 }).toMatchObject({ exit: 130 })
+  expect(batches).toBe(1)
+  clinic.strike(() => PASS)
+  expect(summaryOf(await clinic.run())).toMatchObject({ state: 'finished', rows: { read: 1 } })
+  expect(await clinic.stored()).toHaveLength(3)
 })
 
 test('a run on the worker of a backfill of its job waits until the backfill gives way', async () => {

@@ -4,6 +4,7 @@ import { type IncomingHttpHeaders, request } from 'node:http'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { createWorkplace, type Workplace } from '../cli/command-line.ts'
+import { startReferenceStore } from '../cli/reference-store.ts'
 
 const HEAD =
   'participant_id,first_name,last_name,dob,gender,zip,screened_at,site,no_show,fasting,sbp,dbp,pulse,height_in,weight_lb,bmi,waist_in,tc,hdl,ldl,trig,glucose,a1c,tobacco,dx_diabetes,dx_hypertension,dx_asthma,pcp_name,pcp_npi,pcp_phone,remarks'
@@ -14,8 +15,7 @@ P-2,Ben,Moor,1990-10-01,M,01001,02/04/2026 09:20,A,N,Y,118,high,,,160,,,,,,,,,N,
 export const EXPORT = 'acme_<img src=x onerror=alert(1)>_20260204.csv'
 
 /** Job of the installation. */
-export const NIGHTLY = `gateway: built-in
-exports: { from: ../inbox, match: "acme_*.csv", mapping: acme-onsite }
+export const NIGHTLY = `exports: { from: ../inbox, match: "acme_*.csv", mapping: acme-onsite }
 schedule: { cron: "15 2 * * *", zone: America/New_York, missed: skip }
 `
 
@@ -25,12 +25,13 @@ export async function deliver(workplace: Workplace, name: string, person = 'P'):
   await writeFile(join(workplace.folder, 'inbox', name), `${HEAD}\n${ROWS.replaceAll('P-', `${person}-`)}`)
 }
 
-/** One run of `nightly`, which left a record behind. */
+/** One run of `nightly`, which left a record behind. Its gateway is in this process: a built-in one is a process of its own, for each run. */
 export async function openInstallation(settings: Record<string, string> = {}): Promise<{
   readonly workplace: Workplace
   readonly run: string
 }> {
-  const workplace = await createWorkplace(settings)
+  const store = await startReferenceStore()
+  const workplace = await createWorkplace({ ...store.environment, ...settings })
   await workplace.job('nightly', NIGHTLY)
   await deliver(workplace, EXPORT)
   const { out, err } = await workplace.waybill('run', 'nightly', '--json')

@@ -283,10 +283,11 @@ test('a login by OpenID Connect opens a session with the roles of name and group
   issuer.nonce = slow.given.get('nonce') ?? ''
   at += LOGIN_MS
   expect((await backTo(served, slow.cookie, slow.given.get('state') ?? '')).status).toBe(403)
-  const quick = await begin(served)
+  const quick = await begin(served, '/trace?person=17')
   issuer.nonce = quick.given.get('nonce') ?? ''
   at += LOGIN_MS - 1
-  expect((await backTo(served, quick.cookie, quick.given.get('state') ?? '')).status).toBe(303)
+  const back = await backTo(served, quick.cookie, quick.given.get('state') ?? '')
+  expect([back.status, back.headers.location]).toEqual([303, '/trace?person=17'])
 
   // A mail address that nobody has verified is no name; a path that leads elsewhere is none of the console.
   const stranger = await begin(served, '//evil.example/')

@@ -199,6 +199,9 @@ test('the JSON of each page is that of its command', async () => {
     expect({ path, shown }).toEqual({ path, shown: await said(...command) })
     expect(JSON.stringify(shown).length).toBeGreaterThan(40)
   }
+  expect((await visitor.get('/mappings')).text).toMatch(
+    /<a href="\/mappings\/clinic">clinic<\/a>.*clinic.*✓ valid/s,
+  )
   expect((await workplace.waybill('mapping', 'show', 'clinic')).out).toContain('hba1c: 0 added, 40 removed')
   await workplace.waybill('backfill', 'clinic', '--from', DAYS[0], '--to', UNREAD_DAY, '--quiet')
   const begun = await said('backfills')

@@ -197,24 +197,22 @@ test('a run of the console goes on after the answer, and is over before the cons
   const { workplace, run } = await openInstallation()
   const served = await serve(workplace)
   const { get, post, csrf } = await enter(served)
+  const finished = (at: string): Promise<void> =>
+    vi.waitFor(async () => expect(JSON.parse((await get(`${at}?json`)).text).state).toBe('finished'), 20_000)
   const rerun = await post('/do/rerun', { csrf, run, only: 'rejected' })
   expect(rerun.status).toBe(303)
   expect(rerun.headers.location).toMatch(/^\/runs\//)
   // Each of the two runs leads to the other.
   const again = rerun.headers.location ?? ''
-  await vi.waitFor(
-    async () =>
-      expect((await get(again)).text).toMatch(new RegExp(`Retries what run <a href="/runs/${run}"`)),
-    20_000,
-  )
+  // A run of a job is refused while another one of the job is under way.
+  await finished(again)
+  expect((await get(again)).text).toMatch(new RegExp(`Retries what run <a href="/runs/${run}"`))
   await deliver(workplace, 'acme_20260205.csv', 'Q')
   const begun = await post('/do/run', { csrf, job: 'nightly' })
   const { location = '' } = begun.headers
-  expect(location).not.toBe(rerun.headers.location)
-  await vi.waitFor(
-    async () => expect(JSON.parse((await get(`${location}?json`)).text).state).toBe('finished'),
-    20_000,
-  )
+  expect(location).toMatch(/^\/runs\//)
+  expect(location).not.toBe(again)
+  await finished(location)
   expect((await get('/')).text).toContain('<code>waybill run nightly</code>')
   await deliver(workplace, 'acme_20260206.csv', 'R')
   await post('/do/run', { csrf, job: 'nightly' })

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Assessment } from '../../src/expect/expectation-text.ts'
-import { expectationNotices } from '../../src/expect/expectation-text.ts'
+import { type Assessment, expectationNotices } from '../../src/expect/expectation-text.ts'
 
 const DUE = Date.UTC(2026, 2, 2, 6, 30)
 const DAY = 86_400_000

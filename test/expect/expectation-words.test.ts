@@ -2,8 +2,8 @@
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { stringify } from 'yaml'
-import type { Assessment } from '../../src/expect/expectation-text.ts'
 import {
+  type Assessment,
   assessmentJson,
   assessmentLines,
   expectationNotices,

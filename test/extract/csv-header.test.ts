@@ -108,3 +108,32 @@ test('rows are the same from any row on, wherever the header stands', async () =
     for (const [at, row] of rows.entries()) expect(await allRows(path, read, row)).toEqual(rows.slice(at))
   }
 })
+
+describe('a record that header.skip leaves out', () => {
+  // An export without its line of units: the first person's row stands there.
+  test.each([
+    '02/04/2026',
+    '2026-02-04',
+    '04.02.26',
+    '20260204',
+    '202602040910',
+    '4 Feb 2026',
+    '2026-02-04T09:10',
+  ])('is a row if it has a date: %s', async (date) => {
+    await expect(
+      opened(`id,day,sbp\n1,${date},120\n2,${date},118\n`, { header: { skip: 1 } }),
+    ).rejects.toMatchObject({
+      code: 'export-unreadable',
+      message: expect.stringContaining('has a date, like a row'),
+      place: { line: 2 },
+    })
+  })
+
+  test.each([',,mmHg', 'Person,MM/dd/yyyy,10^3/uL', '1,2,3', ',,8480-6', ',,70-99', 'id,,3.5-5.1', ',,0.6'])(
+    'is none without: %s',
+    async (line) => {
+      const { rows } = await opened(`id,day,sbp\n${line}\n1,2026-02-04,120\n`, { header: { skip: 1 } })
+      expect(rows.map(brief)).toEqual([['1', '2026-02-04', '120']])
+    },
+  )
+})

@@ -78,3 +78,30 @@ describe('is an error', () => {
     await expect(open('TRL\n', { lines: 1 })).rejects.toMatchObject({ code: 'export-empty' })
   })
 })
+
+describe('the last lines by their number', () => {
+  // A file without its trailer: the last person's row stands there.
+  test('are no trailer where they are a row', async () => {
+    await expect(
+      open('id,day,sbp\n1,2026-02-04,120\n2,2026-02-04,118\n', { lines: 1 }),
+    ).rejects.toMatchObject({
+      code: 'export-unreadable',
+      message: expect.stringContaining('the cells of a row, and no trailer'),
+    })
+  })
+
+  test.each(['Total,,240', 'TRL|2026-02-04|2', 'TRL,2026-02-04', 'Exported 02/04/2026'])(
+    'are one: %s',
+    async (line) => {
+      expect(await rowsOf(`id,day,sbp\n1,2026-02-04,120\n${line}\n`, { lines: 1 })).toEqual([
+        ['1', '2026-02-04', '120'],
+      ])
+    },
+  )
+
+  test('are one by their words, whatever stands in them', async () => {
+    expect(await rowsOf('id,day,sbp\n1,2026-02-04,120\nTRL,2026-02-04,1\n', { match: '^TRL' })).toHaveLength(
+      1,
+    )
+  })
+})

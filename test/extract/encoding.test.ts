@@ -164,3 +164,29 @@ test.each([
     place: { file: path },
   })
 })
+
+describe('an encoding with one byte a character', () => {
+  test.each([
+    ['windows-1252', 'id,name\n1,Zoë\n'],
+    ['iso-8859-1', 'id,name\n1,García\n'],
+    ['windows-1251', 'id,name\n1,Иванов\n'],
+    ['iso-8859-7', 'id,name\n1,Μαρία\n'],
+  ])('%s of a file that is UTF-8 is refused: its names would be garbled', async (encoding, text) => {
+    const path = await exportFile(Buffer.from(text))
+    await expect(openExport(path, csv(encoding))).rejects.toMatchObject({
+      code: 'export-unreadable',
+      message: expect.stringContaining(`is UTF-8. Read as ${encoding}`),
+    })
+  })
+
+  test.each([
+    ['windows-1252', Buffer.from('id,name\n1,Zo\xeb\n', 'latin1'), 'Zoë'],
+    ['windows-1252', Buffer.from('id,name\n1,CAF\xc9\x92S\n', 'latin1'), 'CAFÉ’S'],
+    ['windows-1252', Buffer.from('id,name\n1,\x93JOS\xc9\x94\n', 'latin1'), '“JOSÉ”'],
+    ['windows-1252', Buffer.from('id,name\n1,S\xc3O PAULO\n', 'latin1'), 'SÃO PAULO'],
+    ['iso-8859-1', Buffer.from('id,name\n1,Ann\n'), 'Ann'],
+    ['windows-1251', Buffer.from([...Buffer.from('id,name\n1,'), 0xc8, 0xe2, 0xe0, 0xed, 10]), 'Иван'],
+  ])('%s is read as given: %j', async (encoding, content, name) => {
+    expect(await rowsOf(content, csv(encoding))).toMatchObject([{ cells: ['1', name] }])
+  })
+})

@@ -66,6 +66,22 @@ describe('the access token', () => {
     expect((await gateway.biometrics.sendBulk('[]', 1)).class).toBe('accepted')
   })
 
+  it('that was renewed stays, where an earlier fetch fails afterwards', async () => {
+    const server = await serve(() => echoing('a'))
+    const late = Promise.withResolvers<string>()
+    let renewals = 0
+    const gateway = client(server.url, {
+      accessToken: () => late.promise,
+      renewAccessToken: async () => `token-${++renewals}`,
+    })
+    const first = gateway.biometrics.sendBulk('[]', 1)
+    await gateway.renewToken()
+    late.reject(new Error('no token today'))
+    await expect(first).rejects.toThrow('no token today')
+    await gateway.biometrics.sendBulk('[]', 1)
+    expect(server.seen.map(authorization)).toEqual(['Bearer token-1'])
+  })
+
   it.each(['', 'two\nlines', 'na\u0000ught'])(
     'is not sent where a header cannot carry it: %j',
     async (token) => {

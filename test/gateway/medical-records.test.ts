@@ -50,7 +50,9 @@ describe('an upsert', () => {
       },
     }
     await client(server.url).medicalRecords.upsert([given])
-    expect(JSON.parse(server.seen[0]?.body ?? '')).toEqual([given])
+    const spelling = { requestSubType: 'requestSubtype' } as const
+    await client(server.url, { spelling }).medicalRecords.upsert([given])
+    expect(server.seen.map(({ body }) => JSON.parse(body))).toEqual([[given], [given]])
   })
 
   it.each([

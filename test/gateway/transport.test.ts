@@ -98,6 +98,7 @@ describe.each(CLIENTS)('over %s', (_client, create) => {
       ['an envelope without data', json(201, { code: 201, message: SECRET })],
       ['an envelope of something else', json(201, { code: 201, data: [SECRET] })],
       ['an envelope that tells of failure', json(200, { code: '500', message: SECRET, data: [] })],
+      ['an envelope that tells of a redirect', json(200, { code: 300, message: SECRET, data: [] })],
       ['broken compression', { status: 201, headers: { 'content-encoding': 'gzip' }, body: '{"data":[]}' }],
     ])('gets a 2xx whose body is %s', async (_, reply) => {
       const server = await serve(() => reply)
@@ -201,10 +202,10 @@ describe.each(CLIENTS)('over %s', (_client, create) => {
       })
     })
 
-    it('keeps the wait that a busy gateway asks for', async () => {
-      const { url } = await endless(429, { 'retry-after': '7' })
+    it.each([429, 503])('keeps the wait that a busy gateway asks for: %s', async (status) => {
+      const { url } = await endless(status, { 'retry-after': '7' })
       const failure = await failureOf(create(client(url, { maxAnswerBytes: 1_000_000 }), BODY))
-      expect(failure).toMatchObject({ class: 'not-taken', status: 429, retryAfterMs: 7_000 })
+      expect(failure).toMatchObject({ class: 'not-taken', status, retryAfterMs: 7_000 })
     })
 
     it('is measured after decompression', async () => {
@@ -254,6 +255,22 @@ describe.each(CLIENTS)('over %s', (_client, create) => {
       expect(server.connections()).toBe(1)
     })
 
+    it('may be answered by sixteen times as much', async () => {
+      const records = (characters: number): string =>
+        JSON.stringify([{ transactionId: 'a', name: 'x'.repeat(characters) }])
+      const body = records(300_000)
+      const answer = (times: number) => ({
+        status: 201,
+        body: `{"data":${records(times * body.length - 100)}}`,
+      })
+      const server = await serve((_, index) => answer(index === 0 ? 16 : 17))
+      const gateway = client(server.url)
+      expect((await create(gateway, body)).echoes).toHaveLength(1)
+      expect((await failureOf(create(gateway, body))).message).toContain(
+        `longer than ${16 * body.length} bytes`,
+      )
+    })
+
     it('gets a refusal that comes before it was read', async () => {
       const server = await serveRaw((request, response) => {
         response.writeHead(413, { connection: 'close' }).end('{"message":"Too long."}')
@@ -266,6 +283,8 @@ describe.each(CLIENTS)('over %s', (_client, create) => {
 
   it.each([
     ['gzip', gzipSync],
+    // RFC 9110 section 8.4.1.3: a recipient takes it for gzip.
+    ['x-gzip', gzipSync],
     ['deflate', deflateSync],
     ['br', brotliCompressSync],
   ])('an answer compressed by %s is read', async (encoding, compress) => {
@@ -273,7 +292,7 @@ describe.each(CLIENTS)('over %s', (_client, create) => {
     const server = await serve(() => ({ status: 201, headers: { 'content-encoding': encoding }, body }))
     const answer = await create(client(server.url), BODY)
     expect(answer.echoes).toEqual([{ transactionId: 'a' }])
-    expect(server.seen[0]?.headers['accept-encoding']).toContain(encoding)
+    expect(server.seen[0]?.headers['accept-encoding']).toContain(encoding.replace('x-', ''))
   })
 })
 

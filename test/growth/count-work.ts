@@ -2,8 +2,9 @@
  * Counts work: how often each block of the program is executed (V8's precise coverage), and how many elements its own methods of lists and texts
  * go through. Seconds say little on a busy machine; a block that is executed four times as often for twice the input says all.
  */
+import { realpathSync } from 'node:fs'
 import { Session } from 'node:inspector'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const PROJECT = resolve(import.meta.dirname, '../..')
@@ -96,7 +97,15 @@ export function createWorkCounter(): WorkCounter {
   }
 }
 
-const shortOf = (url: string): string => fileURLToPath(url).slice(PROJECT.length + 1)
+/** Modules may lie elsewhere, behind a link. */
+const MODULES = realpathSync(join(PROJECT, 'node_modules'))
+
+const shortOf = (url: string): string => {
+  const path = fileURLToPath(url)
+  return path.startsWith(MODULES)
+    ? `node_modules${path.slice(MODULES.length)}`
+    : path.slice(PROJECT.length + 1)
+}
 
 const isOfProgram = (url: string): boolean =>
   url.startsWith('file:') && /^(src|packages|node_modules)\//.test(shortOf(url))
@@ -120,7 +129,7 @@ function countGoneThrough(): Map<string, number> {
     const lines = (new Error('here').stack ?? '').split('\n').slice(4)
     Error.stackTraceLimit = limit
     const [place] = lines.flatMap((line) => /(file:[^)]*)/.exec(line)?.[1] ?? [])
-    const at = place?.slice(place.indexOf(PROJECT) + PROJECT.length + 1) ?? ''
+    const at = place === undefined ? '' : shortOf(place)
     if (!/^(src|packages|node_modules|test)\//.test(at)) return
     const key = `${method} at ${at}`
     counts.set(key, (counts.get(key) ?? 0) + length)

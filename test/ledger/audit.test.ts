@@ -1,7 +1,6 @@
 /** Actions of people, as they are kept and read: by job, from an instant on, in their order, with the decisions on runs among them. */
 import { expect, test } from 'vitest'
-import type { AuditRecord } from '../../src/ledger/audit.ts'
-import { asideContent } from '../../src/ledger/audit.ts'
+import { type AuditRecord, asideContent } from '../../src/ledger/audit.ts'
 import { beginExport, beginRun, passingLedger } from './begun-run.ts'
 import { fault } from './export-fault.ts'
 

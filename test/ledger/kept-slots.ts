@@ -11,7 +11,7 @@ export const keptWord = (more: Partial<KeptWord> = {}): KeptWord => ({
 
 /** @param content 16 hex digits */
 export const keptSlot = (rule: string, content: string, more: Partial<KeptWord> = {}): KeptSlot => ({
-  ...{ rule, ...wordsOf(content), word: keptWord(more) },
+  ...{ ruleHash: rule, ...wordsOf(content), word: keptWord(more) },
 })
 
 /** @param half of a content hash */
@@ -27,9 +27,9 @@ export const anySlot = (rule: fc.Arbitrary<string>, half: fc.Arbitrary<number>):
     copy: fc.constantFrom(0, 1, 63),
   })
   return fc.oneof(
-    fc.record({ rule, ...words, word }),
+    fc.record({ ruleHash: rule, ...words, word }),
     fc.record({
-      rule,
+      ruleHash: rule,
       ...words,
       word,
       latest: fc.oneof(fc.constant('withdrawn' as const), fc.record(words)),

@@ -70,23 +70,6 @@ test('the step after a ledger was released finds a row of every table as it was'
   await expect(openLedger(file)).rejects.toMatchObject({ code: 'ledger-newer' })
 })
 
-test('a ledger of the first step alone is taken over, with its rows', async () => {
-  const file = await newFile()
-  const [first = ''] = Object.keys(MIGRATIONS)
-  const begun = MIGRATIONS[first]
-  if (begun === undefined) throw new Error('no migration')
-  await migrateTo(file, { [first]: begun })
-  const before = new DatabaseSync(file)
-  fillEveryTable(before)
-  const rows = rowsOf(before)
-  before.close()
-  await (await openLedger(file)).close()
-  const after = new DatabaseSync(file)
-  onTestFinished(() => after.close())
-  for (const [table, [row]] of rows) expect(rowsOf(after).get(table), table).toMatchObject([row])
-  expect(inspectLedger(file, 0)).toMatchObject({ older: false, newer: [] })
-})
-
 test('a ledger of a state before the first release is refused, and left as it is', async () => {
   const file = await newFile()
   await migrateTo(file, {

@@ -115,14 +115,15 @@ test('fires, notifications and deliveries go by their age: what is exactly as ol
   expect(await ledger.pruning.leftovers(kept, before, [])).toMatchObject({ fires: 0, deliveries: 0 })
 })
 
+const KEYS = [
+  ['nightly', 'm'],
+  ['nightly', 'n'],
+  ['weekly', 'm'],
+] as const
+
 test('of what exports looked like, the latest of each job and mapping stay', async () => {
   const ledger = await passingLedger()
-  const keys = [
-    ['nightly', 'm'],
-    ['nightly', 'n'],
-    ['weekly', 'm'],
-  ] as const
-  for (const [job, mapping] of keys) {
+  for (const [job, mapping] of KEYS) {
     const run = await beginRun(ledger, `${job} ${mapping}`, { job })
     for (const [at, sha256] of ['a', 'b', 'c'].entries()) {
       const exportRow = await beginExport(run, { ordinal: at + 1, sha256 })
@@ -133,8 +134,8 @@ test('of what exports looked like, the latest of each job and mapping stay', asy
     await ledger.leases.release(run.lease)
   }
   const kept = { profiles: 2, deliveries: 9, auditSince: 0 }
-  expect(await ledger.pruning.removeLeftovers(kept, 0)).toMatchObject({ profiles: keys.length })
-  for (const [job, mapping] of keys) {
+  expect(await ledger.pruning.removeLeftovers(kept, 0)).toMatchObject({ profiles: KEYS.length })
+  for (const [job, mapping] of KEYS) {
     const left = await ledger.profiles.latest({ job, mapping }, 9)
     expect(left.flatMap(({ content }) => (content === '' ? [] : [content]))).toEqual(['c', 'b'])
   }
@@ -142,22 +143,17 @@ test('of what exports looked like, the latest of each job and mapping stay', asy
 
 test('of the files that runs began with, the latest of each job and mapping stay', async () => {
   const ledger = await passingLedger()
-  const keys = [
-    ['nightly', 'm'],
-    ['nightly', 'n'],
-    ['weekly', 'm'],
-  ] as const
   let startedAt = 0
   for (const name of ['a', 'b', 'c'])
-    for (const [job, mapping] of keys) {
+    for (const [job, mapping] of KEYS) {
       const run = await beginRun(ledger, `${job} ${mapping} ${name}`, { job, startedAt: ++startedAt })
       const delivered = { address: `in/${name}`, name, bytes: 1, modifiedAt: startedAt }
       await beginExport(run, { delivered, mapping: { name: mapping, digest: 'd', content: '{}' } })
       await ledger.leases.release(run.lease)
     }
   const kept = { profiles: 9, deliveries: 2, auditSince: 0 }
-  expect(await ledger.pruning.removeLeftovers(kept, 99)).toMatchObject({ deliveries: keys.length })
-  for (const [job, mapping] of keys) {
+  expect(await ledger.pruning.removeLeftovers(kept, 99)).toMatchObject({ deliveries: KEYS.length })
+  for (const [job, mapping] of KEYS) {
     const left = await ledger.expectations.taken(job, mapping, 9)
     expect(left.map(({ name }) => name)).toEqual(['c', 'b'])
   }

@@ -198,3 +198,58 @@ it.each([
   expect(sent).toEqual([...GROUPS.slice(1), ...GROUPS])
   expect(outcomes).toMatchObject([first, ACCEPTED, UNCHANGED])
 })
+
+/** Takes a test until the run stops behind so many answered pages, and then again, as the next process does, and the one behind it. */
+async function goOn(answered: number) {
+  const stopped = new WaybillError('interrupted', 'SIGTERM')
+  const loading = await startLoading({
+    gateway: { tokenOwners: { ann: { reference: 'ann', type: 'partnerAccountId' as const } } },
+    faultOf: ({ method, path, earlier }: Passing) => {
+      if (method === 'POST' && path === PAGES && earlier === answered - 1) loading.stop.abort(stopped)
+      return PASS
+    },
+  })
+  const entries = placed([entryOf((made: Made) => answeredTest(ANSWERS, made), { person: 'ann', row: 1 })])
+  const place = { exportRow: loading.exportRow, chunk: 1, exportId: EXPORT_ID, ...SPEAKS }
+  const gateway = client(loading.proxy.url, { userToken: async () => 'ann' })
+  const { sending, ...context } = loading.context.assessment
+  const next = loading.startSending()
+  const load = (resumed: boolean, by = next) => {
+    const accounts = { ...context.accounts, sending: by }
+    return loadAssessments({ ...context, accounts, gateway, sending: by }, { ...place, resumed, entries })
+  }
+  const posts = async (work: () => Promise<unknown>) => {
+    const before = loading.posts(PAGES)
+    const result = await work().catch((error: unknown) => error)
+    return { result, sent: loading.posts(PAGES) - before }
+  }
+  const first = await posts(() => load(false, sending))
+  expect(first).toEqual({ result: stopped, sent: answered })
+  const [second, third] = [await posts(() => load(true)), await posts(() => load(true))]
+  const states = (await loading.batches()).map(({ state, answer: got }) => `${state} ${got}`)
+  return { second, third, states }
+}
+
+it.each([1, 2, 4])(
+  'a process that is stopped behind %i pages: the next one goes on there',
+  async (answered) => {
+    const { second, third, states } = await goOn(answered)
+    const done = {
+      outcomes: [
+        { outcome: 'accepted', batchId: expect.any(String), ageResult: { completed: expect.any(String) } },
+      ],
+      accounts: { known: 0, refused: 0 },
+      learned: { delivered: [{ rowKey: expect.any(String) }] },
+    }
+    expect(second).toMatchObject({ result: done, sent: GROUPS.length - answered })
+    expect(states).toEqual(['settled accepted'])
+    // A third process finds the test settled, and reads its result again.
+    expect(third).toMatchObject({ result: done, sent: 0 })
+  },
+)
+
+it('a test whose last page was taken, and never settled, counts as found', async () => {
+  const { second, states } = await goOn(GROUPS.length)
+  expect(second).toMatchObject({ result: { outcomes: [{ outcome: 'accepted', readBack: true }] }, sent: 0 })
+  expect(states).toEqual(['settled ambiguous'])
+})

@@ -1,7 +1,7 @@
 /** Timers of the dispatcher: one at a time, and none that nobody waits for. */
 import { expect, test } from 'vitest'
 import { GatewayError } from '../../src/gateway/gateway-error.ts'
-import { createDispatcher } from '../../src/load/dispatcher.ts'
+import { createDispatcher, trafficOf } from '../../src/load/dispatcher.ts'
 import { type Asked, type Granted, SHARE_MS } from '../../src/load/share.ts'
 
 test('a timer that goes off as it is replaced neither sends nor sets another one', async () => {
@@ -107,4 +107,19 @@ test('without a fresh share nothing is sent, and a refusal is told at once', asy
   await expect(lane.run('new', refused)).rejects.toThrow('429')
   expect(renewals).toBe(1)
   expect(ask().hold).toEqual({ forMs: 2_000, askedForMs: 2_000, openings: 1 })
+})
+
+test.each([
+  [[], 'closed'],
+  [['closed', 'closed'], 'closed'],
+  [['trying', 'closed'], 'trying'],
+  [['closed', 'trying'], 'trying'],
+  [['open', 'trying', 'closed'], 'open'],
+  [['trying', 'open', 'closed'], 'open'],
+] as const)('of gateways whose breakers are %j, %s is shown, and the sums', (breakers, shown) => {
+  const all = breakers.map((breaker, at) => ({
+    traffic: () => ({ breaker, permitted: 4 + at, underWay: 1 + at }),
+  }))
+  const sums = { 0: [0, 0], 2: [9, 3], 3: [15, 6] }[all.length]
+  expect(trafficOf(all)).toEqual({ breaker: shown, permitted: sums?.[0], underWay: sums?.[1] })
 })

@@ -93,7 +93,7 @@ it.each<[string, Partial<Slot> | undefined, readonly SlotEvent[], Partial<Slot>,
     const own = events.map((event) => ['one', event] as const)
     const { records } = learnKept({ kept, held: [] }, own, placed)
     const word = isFormer ? { ...others.word, seen: 'nothing', isLapsed: true } : others.word
-    expect(records.find(({ rule }) => rule === 'other')).toEqual({ ...others, word })
+    expect(records.find(({ ruleHash }) => ruleHash === 'other')).toEqual({ ...others, word })
   },
 )
 
@@ -110,4 +110,62 @@ it('a record accepted by a run that is given up ends the doubts of its slot', ()
     placed,
   )
   expect([...ended]).toEqual([[A, 'supersede']])
+})
+
+const C = '00000000ffffffff'
+
+/** Slot of a rule: the stored content, and the latest word. */
+function slotWith(rule: string, stored: string | undefined, latest: string): KeptSlot {
+  const slot = { ...EMPTY, stored, latest: { ...WORD, content: latest }, seen: 'whole' } as const
+  return keptSlot(rule, slot, 3) ?? expect.fail('there is something to remember')
+}
+
+const asRead = (kept: readonly KeptSlot[]) =>
+  kept.map((one) => {
+    const { stored, latest, seen } = slotOf(one, [], one.word.copy, placed)
+    return [one.ruleHash, stored, latest?.content, seen]
+  })
+
+const OTHERS = slotWith('other', undefined, C)
+
+it.each<[string, KeptSlot | undefined, string, readonly unknown[]]>([
+  ['unknown', undefined, A, [A, A, 'whole']],
+  ['only heard of', slotWith('rule', undefined, A), A, [A, A, 'whole']],
+  ['only heard of, otherwise', slotWith('rule', undefined, B), A, [A, B, 'whole']],
+  ['stored', slotWith('rule', A, A), A, [A, A, 'whole']],
+  ['stored, otherwise', slotWith('rule', B, B), A, [A, B, 'whole']],
+  ['stored, otherwise, and to be this', slotWith('rule', B, A), A, [A, A, 'whole']],
+  ['stored, otherwise, and to be yet another', slotWith('rule', B, C), A, [A, C, 'whole']],
+  ['withdrawn', slotWith('rule', B, WITHDRAWN), A, [A, WITHDRAWN, 'whole']],
+])('content that the gateway has is stored in a slot that was %s', (_, known, content, expected) => {
+  const before = [...(known === undefined ? [] : [known]), OTHERS]
+  const kept = learnKept({ kept: before, held: [] }, [['rule', { what: 'shown', content }]], placed).records
+  const own = ['rule', ...expected]
+  const others = ['other', undefined, C, 'whole']
+  expect(asRead(kept)).toEqual(known === undefined ? [others, own] : [own, others])
+})
+
+const LATER = { ...WORD.place, arrival: 2 }
+const EARLIER = { ...WORD.place, arrival: 0, anchor: 6 }
+
+it.each<[string, KeptSlot | undefined, Place, boolean, readonly unknown[]]>([
+  ['taken, of no earlier slot', undefined, LATER, true, [A, A, 'nothing']],
+  ['perhaps taken, of no earlier slot', undefined, LATER, false, [undefined, A, 'nothing']],
+  ['taken, in the place of another', slotWith('rule', B, B), LATER, true, [A, A, 'nothing']],
+  ['perhaps taken, in the place of another', slotWith('rule', B, B), LATER, false, [B, A, 'whole']],
+  ['taken, older than the latest word', slotWith('rule', B, B), EARLIER, true, [A, B, 'nothing']],
+])('a run that is given up has sent content that was %s', (_, known, place, isTaken, expected) => {
+  const events: [string, SlotEvent][] = [
+    ['rule', { what: 'exported', incoming: { content: A, place, isLate: true, isRenewed: true } }],
+    ['rule', { what: isTaken ? 'accepted before' : 'sending', content: A }],
+  ]
+  const before = [OTHERS, ...(known === undefined ? [] : [known])]
+  const kept = learnKept({ kept: before, held: [] }, events, placed).records
+  expect(asRead(kept)).toEqual([
+    ['other', undefined, C, 'whole'],
+    ['rule', ...expected],
+  ])
+  // Nightly exports may have repeated the word without a trace.
+  const isLatest = place === LATER
+  expect(kept.at(-1)?.word.isLate).toBe(isLatest)
 })

@@ -1,8 +1,14 @@
 /** Providers that the rows of an export list, and rows by which nobody can say whom it lists. */
 import { expect, test } from 'vitest'
-import { THE_PERSON, UNKNOWN_PERSON, UNUSABLE } from '../../src/ledger/ledger.ts'
+import {
+  type KnownCareTeam,
+  type OwedDeletion,
+  THE_PERSON,
+  UNKNOWN_PERSON,
+  UNUSABLE,
+} from '../../src/ledger/ledger.ts'
 import { perhapsSent } from '../../src/load/accounts.ts'
-import { listedBy } from '../../src/load/care-team-owed.ts'
+import { listedBy, listingOf } from '../../src/load/care-team-owed.ts'
 import type { MappedRow, RowOutcome } from '../../src/model/entry.ts'
 import type { ShownRecord } from '../../src/model/outcome.ts'
 import type { RecordKind } from '../../src/model/record.ts'
@@ -105,4 +111,68 @@ test.each<[string, Partial<ShownRecord>[] | undefined, boolean]>([
   const profile = async () => shown as readonly ShownRecord[] | undefined
   const { until } = await perhapsSent({ reconciler: { profile }, now: () => 5 }, ours)
   expect(until).toBe(isPerhaps ? 5 : null)
+})
+
+const deletionOf = (by: OwedDeletion['by']): OwedDeletion => ({ by, until: 0, isSeen: true, inDoubt: [] })
+const [MISSING, REPLACED] = [deletionOf([]), deletionOf([['0123456789abcdef']])]
+
+interface Earlier {
+  /** Arrival of the export that listed the person last; undefined where none did. */
+  readonly arrival?: number
+  readonly lists?: readonly (string | undefined)[]
+  readonly missing?: 'keep' | 'delete'
+  readonly isBackfill?: boolean
+  /** Deletions owed of the provider; undefined where the ledger has no entry. */
+  readonly owed?: readonly OwedDeletion[]
+}
+
+/** Listing of Ann's provider, by an export of arrival 5. */
+async function listing({ arrival, lists = [], missing = 'delete', isBackfill = false, owed }: Earlier) {
+  const entry = entryOf(careTeam, { person: 'ann', npi: NPI })
+  const earlier = new Map(arrival === undefined ? [] : [[ann, { arrival, npis: new Set(lists) }]])
+  const known = { npi, deletions: owed } as unknown as KnownCareTeam
+  const careTeams = {
+    listed: async () => earlier,
+    ofAccounts: async () => new Map(owed === undefined ? [] : [[ann, [known]]]),
+  }
+  const ledger = { careTeams } as never
+  const context = {
+    ...{ memory: ledger, identity: IDENTITY, jobId: 1 },
+    careTeams: { missing, changed: 'add' as const, gatewayName: 'gateway', ledger },
+  }
+  const found = await listingOf(context, [entry], { arrival: 5, isBackfill })
+  return found && [found.isUnlisted(entry), found.isListedAgain(entry)]
+}
+
+test.each<[string, Earlier, readonly boolean[] | undefined]>([
+  ['no earlier list', {}, undefined],
+  ['a later list without the provider', { arrival: 6 }, [true, false]],
+  ['a later list with the provider', { arrival: 6, lists: [npi] }, [false, true]],
+  ['a later list with another one alone', { arrival: 6, lists: [other] }, [true, false]],
+  ['its own list, read again', { arrival: 5 }, [false, true]],
+  ['an earlier list without the provider', { arrival: 4 }, [false, true]],
+  ['an earlier list of the nights, for a backfill', { arrival: 4, isBackfill: true }, [true, false]],
+  ['a later list, where the missing are kept', { arrival: 6, missing: 'keep' }, [false, true]],
+  ['an entry that is there', { arrival: 4, owed: [] }, [false, false]],
+  ['an entry that was replaced', { arrival: 4, owed: [REPLACED] }, [false, false]],
+  ['an entry that is missing', { arrival: 4, owed: [MISSING] }, [false, true]],
+  ['an entry that was replaced, and is missing', { arrival: 4, owed: [REPLACED, MISSING] }, [false, true]],
+])('a provider beside %s is unlisted, or listed again: %j', async (_, earlier, expected) => {
+  expect(await listing(earlier)).toEqual(expected)
+})
+
+test('records of other kinds are on no list', async () => {
+  const [team, weight] = [
+    entryOf(careTeam, { person: 'ann', npi: NPI }),
+    entryOf(biometric, { person: 'ann' }),
+  ]
+  const careTeams = {
+    listed: async () => new Map([[ann, { arrival: 6, npis: new Set() }]]),
+    ofAccounts: async () => new Map(),
+  }
+  const ledger = { careTeams } as never
+  const rules = { missing: 'delete', changed: 'add', gatewayName: 'gateway', ledger } as const
+  const context = { memory: ledger, identity: IDENTITY, jobId: 1, careTeams: rules }
+  const found = await listingOf(context, [team, weight], { arrival: 5, isBackfill: false })
+  expect([found?.isUnlisted(weight), found?.isListedAgain(weight)]).toEqual([false, false])
 })

@@ -96,7 +96,7 @@ export async function startLoading(options: LoadingOptions = {}) {
     await clock.sleep(ms, signal)
     await options.meanwhile?.()
   }
-  const startSending = () => {
+  const startSending = (signal = stop.signal) => {
     const dispatcher = createDispatcher({ now: () => clock.now, random: () => 0.5, sleep: pass })
     dispatchers.push(dispatcher)
     return createSending({
@@ -111,7 +111,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       renewToken: () => gateway.renewToken(),
       askAboutNobody: () => gateway.biometrics.read({ reference: 'nobody', type: 'partnerAccountId' }),
       assertHeld: () => runLedger.assertHeld(),
-      signal: stop.signal,
+      signal,
       onWait: ({ operation, waitMs, class: reason }) => waits.push({ operation, waitMs, class: reason }),
       onOutage: () => undefined,
     })
@@ -244,6 +244,8 @@ export async function startLoading(options: LoadingOptions = {}) {
     waits,
     tallies,
     stop,
+    /** Sending of the next process, which nothing stops. */
+    startSending: () => startSending(new AbortController().signal),
     exportRow,
     /** Loads the entries as one chunk; `resumed` as after a crash. */
     async load(

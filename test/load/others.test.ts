@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Purpose } from '../../src/load/retry-policy.ts'
-import { countOthers } from '../../src/load/retry-policy.ts'
+import { countOthers, type Purpose } from '../../src/load/retry-policy.ts'
 
 type Others = ReturnType<typeof countOthers>
 

@@ -233,6 +233,18 @@ describe('sending', () => {
     },
   )
 
+  it('sends what others have waited for ahead of what is new', async () => {
+    const { sending } = start({ concurrency: 1 })
+    const sent: string[] = []
+    const first = Promise.withResolvers<void>()
+    const send = (name: string, isAwaited = false) =>
+      sending.once('create', fits, async () => void sent.push(name), { isAwaited })
+    const all = [sending.once('create', fits, () => first.promise), send('new'), send('awaited', true)]
+    first.resolve()
+    await Promise.all(all)
+    expect(sent).toEqual(['awaited', 'new'])
+  })
+
   it('fetches the token anew once, then stops', async () => {
     const once = start()
     expect(await once.sending.once('create', fits, once.failing(failure('stale-token')).call)).toBe('done')

@@ -3,8 +3,9 @@ import { expect, test } from 'vitest'
 import type { HeldDoubt } from '../../src/ledger/ledger.ts'
 import { ChunkSlots, type Speaks } from '../../src/load/slots.ts'
 import type { Entry } from '../../src/model/entry.ts'
+import { keptSlot } from '../ledger/kept-slots.ts'
 import { placed, SPEAKS } from './loading.ts'
-import { biometric, careTeam, entryOf } from './made-up-entries.ts'
+import { biometric, careTeam, condition, entriesOf, entryOf } from './made-up-entries.ts'
 
 type Memory = ConstructorParameters<typeof ChunkSlots>[0]
 
@@ -66,4 +67,26 @@ test.each([
   slots.learn(word, { what: 'absent' })
   if (latest !== '61') slots.learn(word, { what: 'accepted', content: word.content })
   expect([...slots.toKeep().ended]).toEqual([[asked.content, event]])
+})
+
+test.each([
+  ['has none', () => undefined, 1],
+  ['has another one', (print: object) => ({ ...print, first: 1 }), 1],
+  ['has it', (print: object) => print, 0],
+])('a row that is known as a whole, and whose print the ledger %s, gets %3$i', (_, keptOf, count) => {
+  const row = { row: 1, key: 'ann|monday' }
+  const [first, second] = [biometric(row), condition(row)]
+  const entries = entriesOf([first, second], row)
+  const [{ rowKey } = expect.fail()] = entries
+  const records = entries.map((entry) => keptSlot(entry.ruleHash, entry.content))
+  const print = { biometrics: 1, conditions: 1, ...SPEAKS.hashOf([]) }
+  const kept = keptOf(print) as typeof print | undefined
+  const memory = {
+    ...{ held: new Map(), delivered: new Map([[rowKey, records]]) },
+    prints: new Map(kept === undefined ? [] : [[rowKey, kept]]),
+  }
+  const { slots } = slotsOf(entries, memory)
+  const { delivered } = slots.toKeep()
+  expect(delivered).toEqual(count === 0 ? [] : [{ rowKey, records, print }])
+  expect(slotsOf(entries, { ...memory, prints: undefined }).slots.toKeep().delivered).toEqual([])
 })

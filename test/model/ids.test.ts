@@ -73,6 +73,21 @@ describe('identity', () => {
     expect([one.content(early), one.content(late)]).toEqual([ofEarly, ofLate])
   })
 
+  it('of contents stays as ledgers hold it: another hash would send all records again', () => {
+    expect([biometric(), condition(), careTeam()].map((record) => one.content(record))).toEqual([
+      '6d5667edae4b47eb',
+      'c0a5ec67dd3645a7',
+      '514b2c941c3045f5',
+    ])
+  })
+
+  it('of cells tells apart where one cell ends, and each byte of a long one', () => {
+    const hashOf = one.cellsUnder('mapping')
+    const long = '漢'.repeat(800)
+    const rows = [['a\u0000b', 'c'], ['a', 'b\u0000c'], ['a', 'b', 'c'], [`${long}1`], [`${long}2`]]
+    expect(new Set(rows.map((cells) => JSON.stringify(hashOf(cells)))).size).toBe(rows.length)
+  })
+
   it('has hashes of the promised length', () => {
     expect(one.content(condition())).toMatch(/^[0-9a-f]{16}$/)
     expect(one.rowKey('k')).toMatch(/^[0-9a-f]{32}$/)

@@ -1,6 +1,6 @@
 /** Copies of the tree in which mistakes are made, and the tests run in one. */
 import { spawn } from 'node:child_process'
-import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { z } from 'zod'
@@ -28,9 +28,9 @@ const filesInAll = async (folder: 'src' | 'test'): Promise<string[]> => {
 export const allTests = async (): Promise<string[]> =>
   (await filesInAll('test')).filter((file) => file.endsWith('.test.ts'))
 
-/** @returns the texts of the sources of the core and of the packages, by their paths in the tree */
-export async function sourceTexts(): Promise<Map<string, string>> {
-  const files = await filesInAll('src')
+/** @returns the texts of the sources, or of all files of tests, of the core and of the packages, by their paths in the tree */
+export async function sourceTexts(folder: 'src' | 'test' = 'src'): Promise<Map<string, string>> {
+  const files = await filesInAll(folder)
   return new Map(
     await Promise.all(files.map(async (file) => [file, await readFile(join(ROOT, file), 'utf8')] as const)),
   )
@@ -39,6 +39,8 @@ export async function sourceTexts(): Promise<Map<string, string>> {
 /** A copy with the modules that are installed in the tree; whoever made it removes it. */
 export async function makeCopy(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'waybill-mutants-'))
+  // Tests start the program as other users.
+  await chmod(folder, 0o755)
   await cp(ROOT, folder, { recursive: true, filter: (path) => !NOT_COPIED.includes(basename(path)) })
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   return folder
@@ -86,9 +88,24 @@ export interface HowToTest {
   readonly workers: number
   /** The milliseconds after which they are taken to hang. */
   readonly limit: number
-  /** A file of settings for vitest, in the copy. */
+  /** A file of settings for vitest, in the copy; without it, the tests run in the order given. */
   readonly config?: string
 }
+
+const IN_ORDER = 'vitest.in-order.ts'
+
+const inOrderText = (tests: readonly string[]): string => `import { mergeConfig } from 'vitest/config'
+import { BaseSequencer } from 'vitest/node'
+import config from './vitest.config.ts'
+const order = ${JSON.stringify(tests)}
+const placeOf = ({ moduleId }) => order.findIndex((test) => moduleId.endsWith('/' + test))
+class InOrder extends BaseSequencer {
+  sort(files) {
+    return files.toSorted((a, b) => placeOf(a) - placeOf(b))
+  }
+}
+export default mergeConfig(config, { test: { sequence: { sequencer: InOrder } } })
+`
 
 /** Runs test files in a copy; none for all of them. */
 export async function runTests(copy: string, tests: readonly string[], how: HowToTest): Promise<Tested> {
@@ -97,7 +114,8 @@ export async function runTests(copy: string, tests: readonly string[], how: HowT
   // On a busy machine a test may fail once: a mistake fails it again.
   const options = ['--reporter=json', `--outputFile=${report}`, `--maxWorkers=${how.workers}`, '--retry=1']
   if (how.bail) options.push('--bail=1')
-  if (how.config !== undefined) options.push(`--config=${how.config}`)
+  if (how.config === undefined) await writeFile(join(copy, IN_ORDER), inOrderText(tests))
+  options.push(`--config=${how.config ?? IN_ORDER}`)
   const vitest = join(copy, 'node_modules/vitest/vitest.mjs')
   const ended = await runProgram(copy, [vitest, 'run', ...options, ...tests], how.limit)
   const text = await readFile(report, 'utf8').catch(() => '{"testResults":[]}')

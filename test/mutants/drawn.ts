@@ -3,12 +3,13 @@
  * that reach it.
  */
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { allTests, runProgram, runTests, sourceTexts, type Tested, withTexts } from './copy.ts'
 import { edited, type Mistake, mistakesOf } from './kinds.ts'
+import { createNearest } from './nearest.ts'
 import { probed } from './reach.ts'
 
 export interface Drawn extends Mistake {
@@ -138,7 +139,12 @@ export interface Reach {
 export async function reachOf(copy: string, drawn: readonly Drawn[], workers: number): Promise<Reach> {
   const notes = join(copy, 'reach')
   await mkdir(notes)
-  const probe = join(copy, 'test/mutants/reached.ts')
+  await writeFile(join(notes, 'reached'), '')
+  // Processes of other users note what they reach, too.
+  await chmod(join(notes, 'reached'), 0o666)
+  // Beside the sources: a test makes a package of these alone.
+  const probe = join(copy, 'build/reached.ts')
+  await copyFile(join(import.meta.dirname, 'reached.ts'), probe)
   const texts = probed(await sourceTexts(), drawn, (at) => `reachedPlace(${JSON.stringify(notes)}, ${at})`)
   const withImport = [...texts].map(([file, text]) => {
     const path = relative(join(copy, dirname(file)), probe)
@@ -149,7 +155,8 @@ export async function reachOf(copy: string, drawn: readonly Drawn[], workers: nu
   await writeFile(join(copy, config), CONFIG)
   const how = { bail: false, workers, limit: SUITE_LIMIT_MS, config }
   const { failed, took } = await withTexts(copy, new Map(withImport), () => runTests(copy, [], how))
-  const noted = (await readFile(join(notes, 'reached'), 'utf8')).trim().split('\n')
+  // Each process notes for itself.
+  const noted = new Set((await readFile(join(notes, 'reached'), 'utf8')).trim().split('\n'))
   const known = new Set((await allTests()).filter((file) => !failed.has(file)))
   const tests = new Map(drawn.map((one): [Drawn, string[]] => [one, []]))
   for (const line of noted) {
@@ -157,9 +164,27 @@ export async function reachOf(copy: string, drawn: readonly Drawn[], workers: nu
     const one = drawn[Number(at)]
     if (one !== undefined && known.has(test)) tests.get(one)?.push(test)
   }
-  for (const [one, own] of tests)
-    own.sort((a, b) => distance(one.file, a, took) - distance(one.file, b, took))
+  const nearest = createNearest(await allTexts())
+  for (const [one, own] of tests) {
+    const order = nearest(one)
+    // Tests that reach it by processes alone come last.
+    const place = (test: string): number => (order.includes(test) ? order.indexOf(test) : order.length)
+    own.sort((a, b) => place(a) - place(b))
+  }
   return { tests, took, broken: [...failed.keys()] }
+}
+
+const allTexts = async (): Promise<Map<string, string>> =>
+  new Map([...(await sourceTexts()), ...(await sourceTexts('test'))])
+
+/** The nearest tests of each mistake, by imports alone: no test is run. */
+export async function nearestOf(drawn: readonly Drawn[], count: number): Promise<Reach> {
+  const nearest = createNearest(await allTexts())
+  return {
+    tests: new Map(drawn.map((one) => [one, nearest(one).slice(0, count)])),
+    took: new Map(),
+    broken: [],
+  }
 }
 
 const CONFIG = `import { mergeConfig } from 'vitest/config'
@@ -169,14 +194,6 @@ export default mergeConfig(config, { test: { setupFiles: ['test/mutants/works-fo
 
 const setupText = (notes: string): string => `import { relative } from 'node:path'
 import { expect } from 'vitest'
-import { worksFor } from './reached.ts'
+import { worksFor } from '../../build/reached.ts'
 worksFor(${JSON.stringify(notes)}, relative(process.cwd(), expect.getState().testPath ?? ''))
 `
-
-/** Tests of the same file come first, then those of the same folder, then the quick ones. */
-function distance(file: string, test: string, took: Tested['took']): number {
-  const own = file.replace(/^(packages\/[^/]+\/)?src\//, '$1test/').replace(/\.ts$/, '.test.ts')
-  if (test === own) return -2
-  if (dirname(test) === dirname(own)) return -1
-  return took.get(test) ?? 0
-}

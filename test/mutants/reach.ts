@@ -63,10 +63,11 @@ function namesIn(pattern: Node): string[] {
 }
 
 /** The names that a statement of a module declares. */
-function declaredBy(statement: Node): string[] {
+export function declaredBy(statement: Node): string[] {
   if (statement.type === 'ExportNamedDeclaration')
     return statement.declaration === null ? [] : declaredBy(statement.declaration)
-  if (statement.type === 'ClassDeclaration') return statement.id === null ? [] : [statement.id.name]
+  if (statement.type === 'ClassDeclaration' || statement.type === 'FunctionDeclaration')
+    return statement.id === null ? [] : [statement.id.name]
   if (statement.type !== 'VariableDeclaration') return []
   return statement.declarations.flatMap(({ id }) => namesIn(id))
 }

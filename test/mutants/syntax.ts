@@ -22,19 +22,30 @@ function partsOf(node: Node): Node[] {
 const isOfValues = ({ type }: Node): boolean =>
   !type.startsWith('TS') || ['TSAsExpression', 'TSSatisfiesExpression', 'TSNonNullExpression'].includes(type)
 
+/** Visits a node and every node in it. */
+export function eachIn(node: Node, visit: (node: Node) => void): void {
+  visit(node)
+  for (const part of partsOf(node)) eachIn(part, visit)
+}
+
+/** @throws Error the text is not TypeScript */
+export function programOf(source: string): ESTree.Program {
+  const { program, errors } = parseSync('source.ts', source)
+  if (errors.length > 0) throw new Error(errors.map(({ message }) => message).join('\n'))
+  return program
+}
+
 /**
  * @returns every node of the program, each before those that stand in it
  * @throws Error the text is not TypeScript
  */
 export function nodesOf(source: string): Placed[] {
-  const { program, errors } = parseSync('source.ts', source)
-  if (errors.length > 0) throw new Error(errors.map(({ message }) => message).join('\n'))
   const found: Placed[] = []
   const visit = (node: Node, within: readonly Node[]): void => {
     found.push({ node, within })
     for (const part of partsOf(node)) visit(part, [node, ...within])
   }
-  visit(program, [])
+  visit(programOf(source), [])
   return found
 }
 

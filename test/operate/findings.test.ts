@@ -1,12 +1,14 @@
 import { chmod, cp, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { hostKeyFingerprint } from '../../src/extract/sources/sftp.ts'
 import { checkJobs, checkMappings } from '../../src/operate/check-definitions.ts'
 import { checkClock, checkHome, roomOf } from '../../src/operate/check-machine.ts'
 import { type Check, exitOf, type Level } from '../../src/operate/finding.ts'
 import { readSettings } from '../../src/system/settings.ts'
 import { CLINIC } from '../cli/clinic.ts'
 import { PROJECT } from '../cli/command-line.ts'
+import { PASSWORD, startSftpServer, USER } from '../extract/sources/sftp-server.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 const NOW = Date.UTC(2026, 2, 2, 7)
@@ -112,6 +114,30 @@ test('a file that is refused is a warning of its job, whose exports are there', 
     ['warning', 'export-refused'],
   ])
   expect(findings[0]?.found).toContain('1 export there')
+})
+
+test.each<[string, boolean, string, Record<string, string>, Level, string]>([
+  ['is not looked at, unless servers are', false, 'in', {}, 'ok', 'not checked (--sources checks it)'],
+  ['exists', true, 'in', {}, 'ok', 'exists'],
+  ['does not exist yet', true, 'other', {}, 'warning', 'does not exist yet'],
+  ['lets nobody in', true, 'in', { WAYBILL_SFTP_PASSWORD: 'wrong' }, 'problem', 'source-unreachable'],
+])('the folder of a collection that %s', async (_, servers, inFolder, more, level, found) => {
+  const root = await temporaryFolder()
+  await mkdir(join(root, 'in'))
+  const { port, hostKey, stop } = await startSftpServer(root)
+  onTestFinished(() => stop())
+  const folders = { jobs: root, mappings: root }
+  const sftp = `host: 127.0.0.1, port: ${port}, user: ${USER}, folder: ${inFolder}`
+  const key = hostKeyFingerprint(hostKey)
+  await writeFile(
+    join(root, 'collecting.yaml'),
+    `job: collecting\npeople: known\ncollect: { what: [biometrics] }\nto: { sftp: { ${sftp}, hostKey: "${key}" }, format: csv }\n`,
+  )
+  const settings = readSettings({ WAYBILL_GATEWAY_URL: 'built-in' }, root)
+  const sources = { sftpPassword: more['WAYBILL_SFTP_PASSWORD'] ?? PASSWORD }
+  const findings = await checkJobs(folders, { sources, servers, now: NOW, lastRead: new Map(), settings })
+  expect(findings).toMatchObject([{ check: 'job', level, subject: 'collecting' }])
+  expect(findings[0]?.found).toContain(found)
 })
 
 test('a mapping is as good as its cases; a draft is none before its lines are decided', async () => {

@@ -111,6 +111,7 @@ test.each<[string, number | undefined, { isReplacing?: boolean; owesDeletion?: b
   expect(compareWithProfile(team, [own, beside], { ...by, ...expected })).toEqual(
     differs ? { verdict: 'differs', fields: ['replaced'] } : { verdict: 'equal' },
   )
+  expect(compareWithProfile(team, [own], { ...by, ...expected })).toEqual({ verdict: 'equal' })
 })
 
 test.each<[string, boolean, readonly ProfileRecord[] | undefined, string]>([
@@ -125,4 +126,31 @@ test.each<[string, boolean, readonly ProfileRecord[] | undefined, string]>([
   const there = name.endsWith('is there') ? [own] : profile
   const expected = { isBearer: false, owesDeletion: false, isRemoved }
   expect(compareWithProfile(team, there, expected).verdict).toBe(verdict)
+})
+
+test.each<[string, boolean, readonly (boolean | undefined)[], readonly string[]]>([
+  ['bears the mark, and should', true, [true], []],
+  ['lacks the mark', true, [undefined], ['mark']],
+  ['lacks the mark, which another entry of the provider bears', true, [false, true], []],
+  ['bears the mark, and need not', false, [true], []],
+  ['need not bear the mark', false, [false], []],
+])('a care-team entry that %s', (_, isBearer, marks, fields) => {
+  const team = entryOf(careTeam)
+  const { npi, name } = team.evidence
+  const { observedAt, transactionId } = team
+  const own = { ...unnamed, codes: [], npi, name, observedAt, value: undefined, unit: undefined }
+  const profile = marks.map((isMarked, at) => ({
+    ...own,
+    persistentId: at === 0 ? transactionId : 'another',
+    ...(isMarked === undefined ? {} : { isMarked }),
+  }))
+  const stranger = { ...own, persistentId: 'stranger', npi: 'x', isMarked: true }
+  const expected = { isBearer, owesDeletion: false, isRemoved: false }
+  const verdict = fields.length === 0 ? { verdict: 'equal' } : { verdict: 'differs', fields }
+  expect(compareWithProfile(team, [stranger, ...profile], expected)).toEqual(verdict)
+  const [first = expect.fail(), ...others] = profile
+  expect(compareWithProfile(team, [{ ...first, name: 'x' }, ...others], expected)).toEqual({
+    verdict: 'differs',
+    fields: ['name', ...fields],
+  })
 })

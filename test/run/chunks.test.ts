@@ -232,8 +232,7 @@ it('holds back what there is no room for', async () => {
 
 it.each([
   ['person', chunk(1), chunk(2, 'person-1')],
-  ['person, beside others', chunkWith(1, people(3)), chunkWith(2, people(3).slice(2))],
-  ['person of a row without records', chunk(1), without(2, 'mapped', 'person-1')],
+  ['person, who was with others', chunkWith(1, people(3)), chunkWith(2, people(3).slice(2))],
   ['person of a rejected row', without(1, 'rejected', 'person-2'), chunk(2)],
   ['person of a skipped row', without(1, 'skipped', 'person-2'), chunk(2)],
   ['medical-records request', asking(1, 'r'), asking(2, 'r')],
@@ -249,6 +248,69 @@ it.each([
   expect([begun, settled]).toEqual([[1, 2], [1]])
   gate(2).resolve()
   await pipeline.drain()
+})
+
+it('lets the others of a chunk go ahead, and a person of the chunk before when that one is settled', async () => {
+  const began: [number, string[] | undefined][] = []
+  const over = [1, 2, 3].map(() => Promise.withResolvers<void>())
+  const went: number[] = []
+  const pipeline = createPipeline(
+    async ({ number }, behind) => {
+      began.push([number, behind && [...behind.people]])
+      await over[number - 1]?.promise
+      await behind?.settled()
+      went.push(number)
+    },
+    async () => {},
+  )
+  await pipeline.add(chunkWith(1, people(3)))
+  await pipeline.add(chunkWith(2, people(5).slice(2)))
+  expect(began).toEqual([
+    [1, undefined],
+    [2, [people(3)[2]?.account.reference]],
+  ])
+  over[1]?.resolve()
+  await setImmediate()
+  expect(went).toEqual([])
+  over[0]?.resolve()
+  await setImmediate()
+  expect(went).toEqual([1, 2])
+  // Settled long ago, and all the same: the batches do not depend on the time.
+  await pipeline.add(chunkWith(3, people(8).slice(4)))
+  expect(began[2]).toEqual([3, [people(5)[4]?.account.reference]])
+  over[2]?.resolve()
+  await pipeline.drain()
+})
+
+it('keeps back a person of whom nothing is sent: an unlisted care team may go', async () => {
+  const behindOf: (readonly string[] | undefined)[] = []
+  const pipeline = createPipeline(
+    async (_chunk, behind) => void behindOf.push(behind && [...behind.people]),
+    async () => {},
+  )
+  await pipeline.add(chunk(1))
+  await pipeline.add(without(2, 'mapped', 'person-1'))
+  await pipeline.drain()
+  expect(behindOf).toEqual([undefined, ['person-1']])
+})
+
+it('sends nothing of a person behind a chunk that has failed', async () => {
+  const gate = Promise.withResolvers<void>()
+  const behindOf: Promise<void>[] = []
+  const pipeline = createPipeline(
+    async ({ number }, behind) => {
+      if (number === 1) return gate.promise
+      const settled = behind?.settled() ?? expect.fail('nobody is behind')
+      behindOf.push(settled)
+      return settled
+    },
+    async () => {},
+  )
+  await pipeline.add(chunkWith(1, people(3)))
+  await pipeline.add(chunkWith(2, people(5).slice(2)))
+  gate.reject(new Error('broken'))
+  await expect(pipeline.drain()).rejects.toThrow('broken')
+  await expect(behindOf[0]).rejects.toThrow('broken')
 })
 
 it('settles nothing after a failure, throws it from then on, and leaves nothing under way', async () => {

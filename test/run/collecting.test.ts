@@ -8,7 +8,7 @@ import { allRecords, type Counts, noPeople, type PeopleCounts } from '../../src/
 import type { Chunk } from '../../src/run/chunks.ts'
 import { createCollector } from '../../src/run/collecting.ts'
 import { type AnswerEnvelope, answer, PASS } from '../faults/fault-proxy.ts'
-import { startLoading } from '../load/loading.ts'
+import { SPEAKS, startLoading } from '../load/loading.ts'
 import { biometric, EXPORT_ID, entryOf, IDENTITY, mappedRow } from '../load/made-up-entries.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
@@ -19,6 +19,8 @@ const withValue =
   }
 
 const ISSUE = { stage: 'transform', code: 'date-invalid', message: 'no date' } as const
+
+const AROUND = { ...SPEAKS, exportId: EXPORT_ID, resumed: false, listsTeams: false }
 
 type Chunks = readonly (readonly string[])[]
 
@@ -102,7 +104,7 @@ async function openNights(only: 'all' | 'changed' = 'changed', format: 'ndjson' 
       const chunk: Chunk = { number, start: place, rows, entries: [], withdrawn: [], shared: [] }
       const { row: firstRow, line: firstLine, byteOffset } = place
       await runLedger.openChunk(exportRow, { number, firstRow, firstLine, byteOffset, rows: rows.length })
-      const { rows: left, counts, settle } = await collector.work(chunk)
+      const { rows: left, counts, settle } = await collector.work(chunk, { ...AROUND, exportRow })
       worked.push([collector.pending(chunk), counts, left])
       const collected = await settle?.()
       if (open && index === chunks.length - 1) break

@@ -1,10 +1,15 @@
 /** Files of a collection over two processes of its run: what is settled is not lost, and it is whole when its manifest is there. */
-import { appendFile, type FileHandle, open, readFile, truncate } from 'node:fs/promises'
+import { appendFile, type FileHandle, mkdir, open, readdir, readFile, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import type { RemotePlace } from '../../src/extract/sources/source.ts'
-import { type Collection, type Destination, openCollection } from '../../src/run/collection-files.ts'
+import {
+  type Collection,
+  type Destination,
+  forgetCollection,
+  openCollection,
+} from '../../src/run/collection-files.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 const HEADS = new Map([
@@ -141,4 +146,19 @@ test('a manifest is on the disk before its folder has its name, and the name bef
   done.length = 0
   await files.publish({ what: 'it' })
   expect(done.slice(-2)).toEqual(['aside', 'under its name'])
+})
+
+test('of a run that will not be finished, the files set aside are forgotten, and those of others stay', async () => {
+  const folder = await temporaryFolder()
+  const [own, other] = [openIn(folder), openCollection(folder, 'run-2', HEADS, undefined, async () => {})]
+  const settled = await own.append(noted('a,1\n', 1))
+  await other.append(noted('b,2\n', 1))
+  forgetCollection(settled, 'run-1')
+  expect(await readdir(folder)).toEqual(['.run-2.part'])
+  // Of a collection for a server, all lies aside.
+  const aside = join(folder, 'aside')
+  for (const name of ['.run-1.part', 'run-1', '.run-2.part'])
+    await mkdir(join(aside, name), { recursive: true })
+  forgetCollection({ ...settled, aside }, 'run-1')
+  expect(await readdir(aside)).toEqual(['.run-2.part'])
 })

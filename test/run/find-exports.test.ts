@@ -220,3 +220,20 @@ it.each<[string, SizedFile, 'small' | 'told' | 'no']>([
   expect(found === undefined ? 'no' : found.isReported ? 'told' : 'small').toBe(expected)
   if (found !== undefined) expect(found.small).toMatchObject({ ...delivery, usual: 100, source: 'in/*.csv' })
 })
+
+const TWO_SOURCES =
+  '[{ from: ../inbox, match: "a-*.csv", mapping: first }, { from: ../inbox, match: "b-*.csv", mapping: second }]'
+
+it.each<[string, string, string, string | undefined]>([
+  ['one source, whose pattern fits', '{ from: ../inbox, match: "a-*.csv" }', 'a-1.csv', 'm'],
+  ['one source, whose pattern does not fit', '{ from: ../inbox, match: "a-*.csv" }', 'other.txt', 'm'],
+  ['two sources, the first of which fits', TWO_SOURCES, 'a-1.csv', 'first'],
+  ['two sources, the second of which fits', TWO_SOURCES, 'b-1.csv', 'second'],
+  ['two sources, of which none fits', TWO_SOURCES, 'other.csv', undefined],
+])('a named file of a job with %s', async (_, exports, name, mapping) => {
+  const { job, arrival, clock, deliver } = await place(exports)
+  const finding = findExports(arrival, job, [await deliver(name, NOW)], clock.now)
+  if (mapping === undefined) return expect(finding).rejects.toMatchObject({ code: 'usage-wrong' })
+  const { found } = await finding
+  expect(found.map((one) => [one.delivery.name, one.mapping])).toEqual([[name, mapping]])
+})

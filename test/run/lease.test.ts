@@ -52,6 +52,7 @@ async function scene() {
       deps,
       over,
       release: async () => held?.release(),
+      lease: async () => held?.lease ?? expect.fail('the job is not held'),
       isLost: () => held?.lost.aborted,
       isStopped: () => held?.stopped.aborted,
     }
@@ -214,14 +215,19 @@ describe('who wants a job', () => {
     onTestFinished(() => {
       vi.useRealTimers()
     })
-    const { want, clock, dead, ledger } = await scene()
+    const { want, clock, dead, ledger, jobId } = await scene()
     const first = want('a:1', false)
     await first.over
     dead.add('a:1')
     await clock.moveTo(at(5))
     const next = want('b:2', false)
     await next.over
-    expect(await ledger.leases.askToStop('run of b:2', { by: 'ann', note: null, at: at(5) })).toBe(true)
+    const run = {
+      ...{ id: 'run of b:2', jobId, startedAt: at(5), rejectsPath: 'rejects', receiptsPath: 'receipts' },
+    }
+    await ledger.runs.start(await next.lease(), run)
+    const person = { by: 'ann', note: null, at: at(5) }
+    expect(await ledger.leases.stop(run.id, person, (one) => dead.has(one))).toBe('asked')
     vi.advanceTimersByTime(1_000)
     await vi.waitFor(() => expect(next.isStopped()).toBe(true))
     expect(first.isStopped()).toBe(false)

@@ -1,5 +1,5 @@
 /** Whose rows a part has, and how the files of parts become one. */
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
@@ -105,18 +105,62 @@ test('the files of parts become one, in their order, as far as they are settled'
   }
   const receipts = openAppended(home, join(home, 'receipts.ndjson.gz'), 0, async () => {})
   const joining = { ledger, assertHeld: async () => {}, home, rejectsFolder }
+  // A part that has ended the run has a sample of held-back rows behind those that are settled.
+  const failed = { ...run.lease, part: { exportRow, number: 2, of: 3 } }
+  await ledger.runs.ofPart(failed, run.tallies).endPart('failed', '{}')
   const remove = await joinFiles(joining, record, receipts)
   await receipts.close()
-  expect(await readFile(join(rejectsFolder, '1-day.rejects.csv'), 'utf8')).toBe(`${header}x,1\ny,2\n`)
+  expect(await readFile(join(rejectsFolder, '1-day.rejects.csv'), 'utf8')).toBe(
+    `${header}x,1\ny,2\n${unsettled}`,
+  )
   const joined = gunzipSync(await readFile(join(home, 'receipts.ndjson.gz'))).toString()
   expect(joined).toBe('receipt 0\nreceipt 1\nreceipt 2\n')
   await remove()
   expect(await readdir(rejectsFolder)).toEqual(['1-day.rejects.csv'])
 })
 
+test('files larger than the pieces in which they are copied lose no line, and no byte behind what is settled', async () => {
+  const home = await temporaryFolder()
+  const ledger = await passingLedger()
+  const run = await beginRun(ledger, 'run-1')
+  const exportRow = await beginExport(run, { name: 'day.csv' })
+  await run.openParts(exportRow, 2)
+  const record = (await ledger.exports.find(exportRow)) ?? expect.fail('no export')
+  const rejectsFolder = join(home, 'rejects')
+  await mkdir(rejectsFolder)
+  const line = `${'x'.repeat(1_023)}\n`
+  const settled = `header\n${line.repeat(4 * 1024 + 1)}`
+  for (const number of [0, 1]) {
+    const part = ledger.runs.ofPart({ ...run.lease, part: { exportRow, number, of: 2 } }, run.tallies)
+    await writeFile(join(rejectsFolder, `1-day.part-${number + 1}.rejects.csv`), `${settled}not settled`)
+    await openChunk(part, exportRow, number + 1, 1)
+    const counts = JSON.stringify(noCounts())
+    await settleChunk(part, exportRow, number + 1, { counts, rejectsLength: settled.length })
+  }
+  const receipts = openAppended(home, join(home, 'receipts.ndjson.gz'), 0, async () => {})
+  const remove = await joinFiles(
+    { ledger, assertHeld: async () => {}, home, rejectsFolder },
+    record,
+    receipts,
+  )
+  const rejects = join(rejectsFolder, '1-day.rejects.csv')
+  expect((await stat(rejects)).size).toBe(2 * settled.length - 'header\n'.length)
+  // Without rejects of other exports, nothing is left of the folder.
+  await rm(rejects)
+  await remove()
+  expect(await readdir(home)).toEqual([])
+})
+
 test('an error of a part is told with its number, unless the whole export is concerned', () => {
   const fault = faultText(new WaybillError('disk-full', 'no room', { remedy: 'Make room.' }))
-  const part = { number: 1, fault, tallies: expect.anything(), receiptsLength: 0, rows: expect.anything() }
+  const part = {
+    number: 1,
+    fault,
+    tallies: expect.anything(),
+    receiptsLength: 0,
+    takes: 1,
+    rows: expect.anything(),
+  }
   expect(faultOf({ ...part, state: 'stopped' }, 4)).toMatchObject({
     code: 'disk-full',
     message: 'part 2 of 4: no room',

@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Reading } from '../../src/ledger/ledger.ts'
+import { unpackHolds } from '../../src/ledger/packed-records.ts'
 import { heldBy } from '../../src/load/gateway-words.ts'
 import type { LoadedChunk } from '../../src/load/load-chunk.ts'
-import type { Counts } from '../../src/model/balance.ts'
-import { countChunk } from '../../src/model/balance.ts'
+import { type Counts, countChunk } from '../../src/model/balance.ts'
 import type { Entry, MappedRow } from '../../src/model/entry.ts'
 import type { EntryOutcome, Reason } from '../../src/model/outcome.ts'
 import type { Row } from '../../src/model/row.ts'
@@ -479,4 +479,21 @@ test('each exception of a chunk names its person, so that the person can be forg
     ['no-answer', ann],
     ['mark-refused', ann],
   ])
+})
+
+test.each<[string, readonly (string | null)[], readonly number[] | undefined]>([
+  ['none', ['batch-1', 'batch-1'], undefined],
+  ['one of two', ['batch-1', null], [1]],
+  ['all', [null, null], [0, 1]],
+])('accepted without a batch: %s; the chunk keeps them', async (_, batches, kept) => {
+  const { ledger, later, settle } = await openRun()
+  const entries = batches.map((_, at) => weight(`6${at}`))
+  await settle(
+    later,
+    entries.map((entry, at) => [entry, { ...ACCEPTED, batchId: batches[at] ?? null } as Fate]),
+  )
+  const [chunk] = await ledger.chunks.ofExport(later)
+  const accepted = chunk?.accepted
+  const expected = kept?.map((at) => entries[at]?.content)
+  expect(accepted ? unpackHolds(accepted).map(({ content }) => content) : undefined).toEqual(expected)
 })

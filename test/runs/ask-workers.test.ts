@@ -2,7 +2,11 @@
 import { expect, test } from 'vitest'
 import type { SentTicket, TicketEnd, Tickets } from '../../src/ledger/tickets.ts'
 import { WaybillError } from '../../src/model/errors.ts'
-import { awaitEnd } from '../../src/runs/ask-workers.ts'
+import type { Application } from '../../src/runs/application.ts'
+import { askForReport, awaitEnd, errorOf, refusalOf } from '../../src/runs/ask-workers.ts'
+import { readSettings } from '../../src/system/settings.ts'
+import { beginRun, passingLedger } from '../ledger/begun-run.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 type State = Awaited<ReturnType<Tickets['stateOf']>>
 
@@ -68,4 +72,103 @@ test.each([
 
 test('a ticket that somebody removed ends the wait', async () => {
   expect((await follow(['queued', 'gone'])).ended).toMatchObject({ code: 'interrupted' })
+})
+
+test('an error comes from a worker as it was thrown, without its stack', () => {
+  const place = { file: '/in/a.csv', line: 7 }
+  const findings = [{ message: 'unknown column', place: { line: 3 } }]
+  const error = new WaybillError('mapping-invalid', 'wrong', { remedy: 'Correct it.', place, findings })
+  const told = refusalOf(error)
+  expect(told).toMatchObject({ code: 'mapping-invalid', exit: 2 })
+  const { code, message, remedy } = error
+  expect(errorOf(told, 'otherwise')).toMatchObject({ code, message, remedy, place, findings })
+  expect(refusalOf(error, 1)).toMatchObject({ exit: 1 })
+  // The message of an unforeseen error may hold anything.
+  expect(Object.keys(refusalOf(new TypeError('health data')))).toEqual(['exit'])
+  expect(errorOf({ exit: 1 }, 'otherwise')).toBeUndefined()
+  expect(errorOf({ exit: 1, code: 'disk-full' }, 'otherwise')).toMatchObject({
+    ...{ code: 'disk-full', message: 'otherwise' },
+  })
+})
+
+/** Asks a worker whose ticket has this end, about a ledger with the finished runs 1 and 2. @param isSent false: the job has a ticket already */
+async function ask(end: TicketEnd, isSent = true) {
+  const home = await temporaryFolder()
+  const ledger = await passingLedger()
+  for (const id of ['run-1', 'run-2'])
+    await (await beginRun(ledger, id)).endRun({ state: 'finished', endedAt: 1, reason: null })
+  const close = ledger.close
+  ledger.close = async () => {}
+  let closed = 0
+  const tickets = {
+    send: async () => (isSent ? TICKET : undefined),
+    stateOf: async () => end,
+    close: async () => void closed++,
+  } as unknown as Tickets
+  const settings = readSettings(
+    { WAYBILL_HOME: home, WAYBILL_LEDGER: 'postgres://db/waybill', WAYBILL_KEY: 'k'.repeat(64) },
+    '/',
+  )
+  const application = {
+    ...{ settings, openLedger: async () => ledger, openTickets: async () => tickets },
+    ...{ interrupt: new AbortController().signal, sleep: async () => {}, now: () => 0, randomHex: () => 'f' },
+  } as unknown as Application
+  const job = { definition: { job: 'nightly' } } as never
+  const ended: string[] = []
+  const watch = {
+    onEnd: ({ summary }: { readonly summary: { readonly run: string } }) => void ended.push(summary.run),
+  }
+  const asked = askForReport(application, watch as never, { job, gateway: 'gateway', request: {} as never })
+  const result = await asked.then(
+    ({ end: { summary, exit, error, resumed }, report }) => ({
+      ...{ run: summary.run, exit, code: error?.code, message: error?.message, report },
+      resumed: resumed?.summary.run,
+    }),
+    (error: WaybillError) => ({ thrown: error.code, message: error.message }),
+  )
+  ledger.close = close
+  return { result, ended, closed }
+}
+
+test.each<[string, TicketEnd, object, readonly string[]]>([
+  [
+    'ended',
+    { run: 'run-1', exit: 1, report: { a: 1 } },
+    { run: 'run-1', exit: 1, report: { a: 1 } },
+    ['run-1'],
+  ],
+  [
+    'ended behind the one that it finished first',
+    { run: 'run-2', exit: 0, resumed: 'run-1' },
+    { run: 'run-2', resumed: 'run-1' },
+    ['run-2'],
+  ],
+  [
+    'ended early, for no words',
+    { run: 'run-1', exit: 3, code: 'disk-full' },
+    { run: 'run-1', exit: 3, code: 'disk-full', message: 'the run ended early' },
+    ['run-1'],
+  ],
+  [
+    'was refused, for no words',
+    { exit: 2, code: 'job-held' },
+    { thrown: 'job-held', message: 'the worker refused the run of nightly; its log has the cause' },
+    [],
+  ],
+  [
+    'was refused by an unforeseen error',
+    { exit: 70 },
+    { thrown: undefined, message: 'the worker refused the run of nightly; its log has the cause' },
+    [],
+  ],
+])('the run of a ticket %s', async (_, end, expected, told) => {
+  const { result, ended, closed } = await ask(end)
+  expect(result).toMatchObject(expected)
+  expect([ended, closed]).toEqual([told, 1])
+})
+
+test('a job that has a ticket already is refused', async () => {
+  expect(await ask({ run: 'run-1', exit: 0 }, false)).toMatchObject({
+    ...{ result: { thrown: 'job-held' }, ended: [], closed: 1 },
+  })
 })

@@ -87,7 +87,7 @@ test.each([1, 2, 3, 4])('of three rows with a reason the values of %i are shown'
     )
     await writeFile(file, [`id,${ENDS}`, ...lines, ''].join('\n'))
   }
-  const { rows, hasMore, gone } = await valuesOfReason(application, 'run-1', 'refused', most, PERSON)
+  const { rows, hasMore, gone } = await valuesOfReason(application, 'run-1', 'refused', PERSON, most)
   const all = [
     { export: 'a.csv', row: 1, values: [['id', 'p0']] },
     { export: 'a.csv', row: 3, values: [['id', 'p2']] },
@@ -102,7 +102,7 @@ test.each([1, 2, 3, 4])('of three rows with a reason the values of %i are shown'
 
 test('an export whose rejects file is gone is named once it has ended', async () => {
   const { application, ledger, run } = await scene()
-  const gone = async () => (await valuesOfReason(application, 'run-1', 'refused', 9, PERSON)).gone
+  const gone = async () => (await valuesOfReason(application, 'run-1', 'refused', PERSON, 9)).gone
   expect(await gone()).toEqual([])
   const [, second] = await ledger.exports.ofRun('run-1')
   await run.endExport(second?.id ?? 0, 'finished')

@@ -101,6 +101,15 @@ describe('what to type next', () => {
     ])
   })
 
+  it('of a run whose worker has died is to wait for another one', () => {
+    const stopped = { kind: 'stopped', lastSign: '2026-03-02T00:00:00Z' } as const
+    const of = (activity: NonNullable<RunSummary['activity']>) =>
+      nextSteps(summary({ state: 'running', activity }))
+    expect(words(of({ ...stopped, byWorkers: true }))).toContain('Another worker goes on with it within 30 s')
+    expect(words(of(stopped))).not.toContain('worker')
+    expect(commands(of(stopped))).toEqual(['waybill run clinic'])
+  })
+
   it('of a backfill that was interrupted is to type it again', () => {
     const backfill = { from: '2026-01-01', to: '2026-01-31', in: join(process.cwd(), 'old files') }
     expect(commands(nextSteps(summary({ state: 'interrupted', reason: 'interrupted', backfill })))).toEqual([
@@ -124,6 +133,18 @@ describe('what to type next', () => {
     expect(commands(nextSteps(summary({ backfill: taken, exports })))).toEqual([`${typed} --accept-drift`])
   })
 
+  it.each([
+    [{}, ['--accept-end']],
+    [{ acceptDrift: true }, ['--accept-drift', '--accept-drift --accept-end']],
+    [{ acceptEnd: true }, ['--accept-end']],
+  ])('of an export that looks cut off, by a backfill with %j, is to accept its end', (accepted, added) => {
+    const backfill = { from: '2026-01-01', to: '2026-01-31', ...accepted }
+    const exports = [exported('day.csv', { state: 'failed', error: 'export-cut' })]
+    const typed = commands(nextSteps(summary({ backfill, exports })))
+    const accepting = typed.filter((one) => one.includes(' --accept-'))
+    expect(accepting.map((one) => one.slice(one.indexOf(' --accept-') + 1))).toEqual(added)
+  })
+
   it('of an export that came again is to look at the run that has read it, before what is put right by hand', () => {
     const anew = [{ export: 'day.csv', run: 'later' }]
     const open = nextSteps(summary({ anew, ...rejecting(1) }), [reason('unit-unknown')])
@@ -139,6 +160,12 @@ describe('what to type next', () => {
   it('of a run that was given up is to begin anew', () => {
     const given = summary({ state: 'failed', reason: 'given-up', ...rejecting(1) })
     expect(commands(nextSteps(given, [reason('unit-unknown')]))).toEqual(['waybill run clinic'])
+    const { records } = noCounts()
+    const doubtful = { ...given, records: { ...records, condition: { ...records.condition, inDoubt: 1 } } }
+    const acknowledged = [{ by: 'ann', at: '2026-03-02T08:00:00.000Z', code: 'given-up' }]
+    const doubt = [reason('in-doubt', { outcome: 'in-doubt' })]
+    expect(nextSteps({ ...given, acknowledged }, doubt)).toEqual([])
+    expect(commands(nextSteps({ ...doubtful, acknowledged }, doubt))).toContain(`waybill reconcile ${RUN}`)
   })
 
   it('of a run that is under way is to look, not to run the job again', () => {
@@ -176,9 +203,12 @@ describe('what to type next', () => {
   it('checks each mapping against the export that does not fit it, where that is still there', () => {
     const exports = [
       exported('day.csv', { file: join(process.cwd(), 'inbox/day one.csv') }),
+      exported('day two.csv', { file: join(process.cwd(), 'inbox/day two.csv') }),
       exported('lab.csv', { mapping: 'lab' }),
     ]
-    const both = [reason('unit-unknown'), reason('code-unknown', { exportName: 'lab.csv' })]
+    const both = ['day.csv', 'day two.csv', 'lab.csv'].map((exportName) =>
+      reason('unit-unknown', { exportName }),
+    )
     expect(commands(nextSteps(summary({ ...rejecting(2), exports }), both))).toEqual([
       "waybill mapping check clinic --export 'inbox/day one.csv'",
       'waybill mapping check lab',
@@ -192,6 +222,23 @@ describe('what to type next', () => {
       ...['a', 'b', 'c', 'd'].map((rule) => reason('unit-unknown', { rule })),
     ]
     expect(nextSteps(summary(rejecting(7)), reasons)[0]?.say).toContain('(unit-unknown, date-invalid)')
+    const settled = [...reasons, reason('code-unknown', { count: 9, settled: 7 })]
+    expect(nextSteps(summary(rejecting(16)), settled)[0]?.say).toContain(
+      '(unit-unknown, date-invalid, code-unknown)',
+    )
+  })
+
+  it('traces five at most of the records that the source has withdrawn', () => {
+    const sentAs = Array.from({ length: 4 }, (_, at) => `id-${at}`)
+    const withdrawn = ['a.csv', 'b.csv'].map((exportName) =>
+      reason('withdrawn', { exportName, sentAs: sentAs.map((id) => `${exportName}-${id}`) }),
+    )
+    const traced = commands(nextSteps(summary(rejecting(8)), withdrawn))
+    expect(traced.filter((one) => one.startsWith('waybill trace'))).toEqual(
+      ['a.csv-id-0', 'a.csv-id-1', 'a.csv-id-2', 'a.csv-id-3', 'b.csv-id-0'].map(
+        (id) => `waybill trace ${id}`,
+      ),
+    )
   })
 
   it('says it without reasons, from the counts alone', () => {

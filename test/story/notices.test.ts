@@ -191,6 +191,17 @@ describe('the end of a run', () => {
     expect(data['reasons']).toHaveLength(20)
   })
 
+  it.each([5, 6])('names five of %i reasons and of as many exports, and counts the others', (count) => {
+    const exports = Array.from({ length: count }, (_, at) => exportOf(`${at}.csv`, 'export-empty'))
+    const reasons = exports.map((_, at) => reason('rejected', `code-${at}`, null, 1))
+    const { text } = told(summaryOf({ exports }), 1, reasons)
+    expect(text.filter((line) => line.startsWith('Export '))).toHaveLength(5)
+    expect(text.filter((line) => line.startsWith('Reason '))).toHaveLength(5)
+    expect(text.filter((line) => line.includes('more'))).toEqual(
+      count === 5 ? [] : [`         and 1 more: waybill show ${RUN}`],
+    )
+  })
+
   it('says once that it was interrupted', () => {
     const stopped = told(summaryOf({ state: 'interrupted', reason: 'interrupted' }), 5, [], 'interrupted')
     expect(stopped.text[0]).toBe(`Run      ${RUN}, interrupted, exit code 5`)

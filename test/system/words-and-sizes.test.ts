@@ -78,7 +78,7 @@ it('keeps parts that have a value', () => {
 })
 
 it('gives one line a tone, and colours that one alone', () => {
-  const lines = toned(['a', 'b\u001b', 'c'], 1, 'bad')
+  const lines = toned(['a', 'b\u001b', 'c'], 'bad')
   expect(lines).toEqual(['a', { text: 'b\u001b', tone: 'bad' }, 'c'])
   const written: string[] = []
   linePrinter(

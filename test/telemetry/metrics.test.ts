@@ -25,7 +25,9 @@ const STORY = {
   summary: summaryWith({
     durationMs: 13_627,
     exports: [exportWith(0)],
-    drift: [{ export: 'a.csv', measure: 'rows', level: 'warn', message: '5, usually 9' }],
+    drift: (['warn', 'accepted'] as const).map((level) => ({
+      ...{ export: 'a.csv', measure: 'rows', level, message: '5, usually 9' },
+    })),
     leftBehind: { new: 2, known: 1 },
   }),
   reasons: [reason(1, 'date-invalid', 'not a date')],

@@ -198,8 +198,9 @@ describe('codes of other systems', () => {
   biometrics:
     heart-rate: { codes: [{ code: "364075005", system: SNOMED, name: Pulse }, { code: H-1, system: House, oid: 1.2.3 }] }
   conditions:
-    tinnitus: { name: Tinnitus, icd10: H93.19 }
+    
     deafness: { name: Deafness, snomed: "15188001" }
+    tinnitus: { name: Tinnitus, icd10: H93.19, codes: [{ code: H03, system: ICPC-2, oid: 2.16.840.1.113883.6.139 }] }
     tiredness: { name: Tiredness, codes: [{ code: A04, system: ICPC-2, oid: 2.16.840.1.113883.6.139 }] }
 `
   const map = csvMapper(
@@ -222,7 +223,10 @@ conditions:
         { code: '364075005', ...snomed, name: 'Pulse' },
         { code: 'H-1', codeSystem: '1.2.3', codeSystemName: 'House', name: 'Heart rate' },
       ],
-      [{ code: 'H93.19', ...icd10, name: 'Tinnitus' }],
+      [
+        { code: 'H93.19', ...icd10, name: 'Tinnitus' },
+        { code: 'H03', codeSystem: '2.16.840.1.113883.6.139', codeSystemName: 'ICPC-2', name: 'Tinnitus' },
+      ],
       [{ code: '15188001', ...snomed, name: 'Deafness' }],
       [{ code: 'A04', codeSystem: '2.16.840.1.113883.6.139', codeSystemName: 'ICPC-2', name: 'Tiredness' }],
     ])

@@ -101,7 +101,8 @@ describe('a wide measurement', () => {
     [{ tc: '999' }],
     [{ tc: '   ' }],
     [{ glucose: '90' }],
-    [{ glucose: '90', fasting: 'y' }],
+    [{ glucose: '90', fasting: 'x' }],
+    [{ glucose: '', fasting: 'y' }],
   ])('%j: there is none, and the row is mapped', (cells) => {
     expect(map({ ...BASE, ...cells })).toMatchObject({ outcome: 'mapped', records: [], rejected: [] })
   })
@@ -382,5 +383,49 @@ conditions:
       outcome: 'skipped',
       reason: 'nothing-kept',
     })
+  })
+})
+
+describe('the parts of a cell that several rules read', () => {
+  const PRESSURE = ['id', 'day', 'bp', 'weight', 'dose']
+  const pressure = csvMapper(
+    `mapping: parts
+read: { format: csv }
+row: { key: [id], account: { reference: id }, observedAt: { from: day, format: ISO, zone: UTC }, source: { name: N, type: t } }
+biometrics:
+  systolic-bp: { from: bp, emptyWhen: [ND], split: { by: /, take: 1 } }
+  diastolic-bp: { from: bp, emptyWhen: [ND], split: { by: /, take: 2 } }
+  body-weight: { from: weight, split: { by: " ", take: 1 }, unit: { from: weight, split: { by: " ", take: 2 } } }
+  heart-rate: { from: dose, split: { by: ";", take: -1 } }
+`,
+    PRESSURE,
+  )
+  const BOTH = ['systolic-bp: value-part-unread bp', 'diastolic-bp: value-part-unread bp']
+
+  it.each([
+    ['120/80', [], ['systolic-bp 120', 'diastolic-bp 80']],
+    ['120 / 80', [], ['systolic-bp 120', 'diastolic-bp 80']],
+    ['120/80/', [], ['systolic-bp 120', 'diastolic-bp 80']],
+    ['120/', [], ['systolic-bp 120']],
+    ['/80', [], ['diastolic-bp 80']],
+    ['', [], []],
+    ['ND', [], []],
+    // A pulse behind them; a second reading; a lone number that may be either of both.
+    ['120/80/65', BOTH, []],
+    ['120//80', BOTH, []],
+    ['120/80 130/85', BOTH, []],
+    ['80', BOTH, []],
+  ])('%j: %j %j', (bp, faulty, made) => {
+    const outcome = pressure({ id: '1', day: '2026-02-04', bp })
+    expect(faults(outcome)).toEqual(faulty)
+    expect(mapped(outcome).records.map(({ rule, value }) => `${rule} ${value}`)).toEqual(made)
+  })
+
+  it('are as many as the mapping says where a single rule reads the cell', () => {
+    const outcome = mapped(pressure({ id: '1', day: '2026-02-04', weight: '80 kg', dose: '1;62' }))
+    expect(outcome.records.map(({ rule, value }) => `${rule} ${value}`)).toEqual([
+      'body-weight 80',
+      'heart-rate 62',
+    ])
   })
 })

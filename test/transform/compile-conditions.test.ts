@@ -65,7 +65,7 @@ conditions:
     expect(faults(map({ ...BASE, ...cells }))).toEqual([fault])
   })
 
-  it.each(['', 'N', 'y', 'YES'])('dm %j is none', (dm) => {
+  it.each(['', 'N', 'maybe'])('dm %j is none', (dm) => {
     expect(map({ ...BASE, dm })).toMatchObject({ outcome: 'mapped', records: [], rejected: [] })
   })
 })

@@ -109,10 +109,47 @@ describe('registration', () => {
     [{ born: '' }, 'registration-incomplete', 'born'],
     [{ born: '1980-02-30' }, 'registration-date-invalid', 'born'],
     [{ sex: '' }, 'registration-incomplete', 'sex'],
+    [{ first: 'N/A' }, 'registration-incomplete', 'first'],
+    [{ first: 'NULL' }, 'registration-incomplete', 'first'],
+    [{ last: 'unknown' }, 'registration-incomplete', 'last'],
+    [{ last: '-' }, 'registration-incomplete', 'last'],
+    [{ last: '17' }, 'registration-incomplete', 'last'],
+    [{ zip: 'none' }, 'registration-incomplete', 'zip'],
+    [{ zip: '--' }, 'registration-incomplete', 'zip'],
+    // é, í, É, à and ñ in UTF-8, read as windows-1252.
+    [{ last: 'JosÃ©' }, 'registration-damaged', 'last'],
+    [{ last: 'GarcÃ\u00ada' }, 'registration-damaged', 'last'],
+    [{ last: 'Ã‰mile' }, 'registration-damaged', 'last'],
+    [{ first: 'NuÃ±ez' }, 'registration-damaged', 'first'],
+    [{ last: 'Garc?a' }, 'registration-damaged', 'last'],
+    [{ last: 'Garc\ufffda' }, 'registration-damaged', 'last'],
+    [{ last: 'O&#39;Brien' }, 'registration-damaged', 'last'],
+    [{ zip: '4901.0' }, 'registration-damaged', 'zip'],
+    [{ zip: '="04901"' }, 'registration-damaged', 'zip'],
+    [{ zip: "'04901" }, 'registration-damaged', 'zip'],
     [{ sex: 'X' }, 'registration-value-not-in-table', 'sex'],
   ])('%j cannot be made: %s %s', (cells, code, field) => {
     const outcome = mapped(map({ ...BASE, ...cells }))
     expect(outcome.register()).toMatchObject({ ok: false, issue: { stage: 'transform', code, field } })
+  })
+
+  it.each([
+    ...['Nan', 'Na', 'Null', 'Max', 'N.A.', "O'Brien", 'Smith-Jones', 'João', 'ÂNGELA', 'GALVÃO', '李'].map(
+      (last) => ({ last }),
+    ),
+    ...['04901-1234', 'SW1A 1AA', '8001', '00000'].map((zip) => ({ zip })),
+  ])('%j is made', (cells) => {
+    expect(mapped(map({ ...BASE, ...cells })).register()?.ok).toBe(true)
+  })
+
+  it('is not judged without the check of damage', () => {
+    const unchecked = csvMapper(
+      ROW.replace('  skipWhen', '  checks: { damaged-key: off }\n  skipWhen'),
+      COLUMNS,
+    )
+    expect(mapped(unchecked({ ...BASE, last: 'N/A', zip: '4901.0' })).register()).toMatchObject({
+      registration: { lastName: 'N/A', postalCode: '4901.0' },
+    })
   })
 
   it('is not made where the mapping has none', () => {

@@ -1,9 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { JsonValue } from '../../src/model/row.ts'
+import { CellWithoutValue } from '../../src/transform/compile-context.ts'
 import { compileWhen } from '../../src/transform/compile-field.ts'
 import { WhenDefinition } from '../../src/transform/mapping-definition.ts'
-import { contextUnderTest } from './mapping-under-test.ts'
+import { csvNames } from '../../src/transform/scope.ts'
+import { contextUnderTest, csvMapper, faults, mapped } from './mapping-under-test.ts'
 
 const holds = (written: unknown, row: JsonValue): boolean =>
   compileWhen(contextUnderTest(), WhenDefinition.parse(written), ['when']).holds([row])
@@ -157,5 +159,86 @@ describe('laws', () => {
         expect(is('<=')).toBe(!is('>'))
       }),
     )
+  })
+})
+
+describe('a word of a flag in a table', () => {
+  const COLUMNS = ['flag', 'other']
+  /** `true`, `false`, or the code of the fault that leaves the condition open. */
+  const decided = (written: unknown, flag: string, beside: readonly unknown[] = []): boolean | string => {
+    const context = contextUnderTest({}, csvNames(COLUMNS, new Set()))
+    const condition = compileWhen(context, WhenDefinition.parse(written), ['when'])
+    for (const one of beside) compileWhen(context, WhenDefinition.parse(one), ['when'])
+    try {
+      return condition.holds([flag, ''])
+    } catch (error) {
+      return error instanceof CellWithoutValue ? error.fault.code : expect.fail(String(error))
+    }
+  }
+
+  it.each([
+    [['Y', '1'], 'Y', true],
+    [['Y', '1'], '1', true],
+    [['Y', '1'], 'N', false],
+    [['Y', '1'], '0', false],
+    [['Y', '1'], '', false],
+    [['Y', '1'], '2', false],
+    [['Y', '1'], 'maybe', false],
+    [['Y', '1'], 'y', 'spelling-unlisted'],
+    [['Y', '1'], 'Yes', 'spelling-unlisted'],
+    [['Y', '1'], 'TRUE', 'spelling-unlisted'],
+    // A table with a missing number, written by a program that turns the others into decimals.
+    [['Y', '1'], '1.0', 'spelling-unlisted'],
+    [['Y'], '1', 'spelling-unlisted'],
+    [['N', ''], 'no', 'spelling-unlisted'],
+    [['N', ''], '0.0', 'spelling-unlisted'],
+    [['N', ''], 'Y', false],
+    [['007'], '7', 'spelling-unlisted'],
+    [['Type 2'], 'TYPE\u00a02', 'spelling-unlisted'],
+    [['Type 2'], 'Type 20', false],
+    [['2'], '20', false],
+    [['10'], '1', false],
+    [{ is: 'Annual' }, 'ANNUAL', 'spelling-unlisted'],
+    [{ in: ['a'] }, 'A', 'spelling-unlisted'],
+    // An expression compares as written.
+    [{ matches: '^Y$' }, 'y', false],
+  ] as const)('%j against %j is %j', (line, flag, expected) => {
+    expect(decided({ flag: line }, flag)).toBe(expected)
+  })
+
+  it('is passed over where another condition on the column lists the spelling', () => {
+    expect(decided({ flag: 'Y' }, 'y', [{ flag: ['y'] }])).toBe(false)
+    expect(decided({ flag: 'Y' }, 'y', [{ other: ['y'] }])).toBe('spelling-unlisted')
+  })
+
+  it('costs its record alone, or the row that skipWhen would decide', () => {
+    const row = csvMapper(
+      `mapping: tried
+read: { format: csv }
+row:
+  key: [id]
+  account: { reference: id }
+  observedAt: { from: day, format: ISO, zone: UTC }
+  source: { name: Tried, type: screening }
+  skipWhen: { void: Y }
+biometrics:
+  glucose-fasting: { from: glucose, when: { fasting: Y } }
+  glucose: { from: glucose, when: { fasting: [N, ""] } }
+  heart-rate: pulse
+conditions:
+  hypertension: { when: { dx: [Y, "1"] }, status: active }
+`,
+      ['id', 'day', 'void', 'glucose', 'fasting', 'pulse', 'dx'],
+    )
+    const good = { id: 'a', day: '2026-03-02', glucose: '90', pulse: '61' }
+    const outcome = row({ ...good, fasting: 'y', dx: '1.0' })
+    expect(faults(outcome)).toEqual([
+      'glucose-fasting: spelling-unlisted fasting',
+      'hypertension: spelling-unlisted dx',
+    ])
+    expect(mapped(outcome).records.map(({ rule }) => rule)).toEqual(['heart-rate'])
+    // Nothing is lost where the value is empty.
+    expect(faults(row({ ...good, glucose: '', fasting: 'y' }))).toEqual([])
+    expect(faults(row({ ...good, void: 'yes' }))).toEqual(['row: spelling-unlisted void'])
   })
 })

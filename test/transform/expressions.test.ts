@@ -48,6 +48,24 @@ describe('an expression over a row of CSV', () => {
     expect(read(expression, cells)).toBe(expected)
   })
 
+  // JSONata gives a calculation without an operand no result, and the other operand would be lost in silence.
+  it.each([
+    ['$number(a) * 16 + $number(b)', { a: '180' }, 'expression-failed'],
+    ['$number(a) * 16 + $number(b)', { b: '4' }, 'expression-failed'],
+    ['$number(a) * 16 + $number(b)', {}, ''],
+    ['$round($number(a) - $number(b), 1)', { a: '1' }, 'expression-failed'],
+    ['$number(a) / $power($number(b), 2)', { a: '80' }, 'expression-failed'],
+    ['$number(a) * 14 + $number(b ? b : "0")', { a: '11' }, '154'],
+    ['$number(a) * 14 + $number(b ? b : "0")', { b: '3' }, 'expression-failed'],
+    ['$number(a) * 14 + $number(b ? b : "0")', {}, ''],
+    // A unit beside an empty value is no operand.
+    ['$number(a) * (note = "in" ? 2.54 : 1)', { note: 'in' }, ''],
+    ['$average([$number(a), $number(b)])', { a: '60' }, '60'],
+    ['$number(a) > 5 ? a', { a: '4' }, ''],
+  ] as const)('a calculation without an operand: %s of %j is %j', (expression, cells, expected) => {
+    expect(read(expression, cells)).toBe(expected)
+  })
+
   it.each(['[a, b]', '{ "a": a }', '$', 'function($x) { $x }', '$uppercase'])(
     '%s is no single value',
     (expression) => expect(read(expression)).toBe('field-not-scalar'),

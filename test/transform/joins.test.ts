@@ -17,6 +17,7 @@ const PROVIDERS: Sheet = {
     ['7', 'Dr. Reed', '1234567893'],
     ['8', 'ND', '1234567893'],
     ['', 'Dr. Nobody', ''],
+    ['', 'Dr. Nobody Else', ''],
   ],
 }
 const COLUMNS = ['id', 'doctor']

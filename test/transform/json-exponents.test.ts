@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readJson } from '../../src/extract/open-json.ts'
 import type { RowOutcome } from '../../src/model/entry.ts'
+import { Exponents } from '../../src/transform/numbers.ts'
 import { csvRules, faults, load, mapped, NOW, ORIGIN, wires } from './mapping-under-test.ts'
 
 /** Maps a document as extract reads it. */
@@ -22,6 +23,17 @@ const HEIGHT = 'biometrics: { body-weight: $.v }'
 const map = documents(HEIGHT)
 const withValue = (v: string): string => `{"id":"a","pid":"P-1","v":${v}}`
 const sent = (outcome: RowOutcome): string | undefined => mapped(outcome).records[0]?.value
+
+it.each([
+  ['1E399', `1${'0'.repeat(399)}`],
+  ['1E400', undefined],
+  ['1E-401', `0.${'0'.repeat(400)}1`],
+  ['1E-402', undefined],
+])('%s is told in digits as far as a double reaches', (written, digits) => {
+  const exponents = new Exponents()
+  exponents.begin(`[${written}]`)
+  expect(exponents.plain(written)).toBe(digits)
+})
 
 describe('a number of JSON with an exponent', () => {
   it.each([

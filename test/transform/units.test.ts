@@ -59,6 +59,20 @@ describe('spellings', () => {
   })
 })
 
+it('a code with brackets is shown by its first spelling', () => {
+  const spelled = createUnits(
+    new Map([
+      ['mmHg', 'mm[Hg]'],
+      ['mm Hg', 'mm[Hg]'],
+      ['mg/dl', 'mg/dL'],
+    ]),
+  )
+  expect([...spelled.codes].sort()).toEqual([
+    ['mg/dL', 'mg/dL'],
+    ['mm[Hg]', 'mmHg'],
+  ])
+})
+
 describe('conversion', () => {
   it.each([
     // 1 mmol/L of cholesterol (386.65 g/mol) is 386.65 mg/L.
@@ -103,6 +117,9 @@ describe('conversion', () => {
     ['mmol/L', 'mg/dL', undefined],
     ['[IU]/L', 'U/L', undefined],
     ['IU/L', 'mg/dL', 386.65],
+    // A logarithm has no factor.
+    ['[pH]', 'mol/L', undefined],
+    ['[pH]', 'mol/L', 18],
   ])('%s to %s is refused as a mismatch', (from, to, molarMass) => {
     expect(converted(1, from, to, molarMass)).toBe('unit-mismatch')
   })
@@ -133,6 +150,9 @@ describe('units that are alike for a measurement', () => {
     ['IU/L', 'U/L', ALT, 1],
     ['m[IU]/mL', 'U/L', '1920-8', 1],
     ['k[IU]/L', 'U/L', '6768-6', 1000],
+    // The catalog of a mapping may name either unit.
+    ['mmol/L', 'meq/L', POTASSIUM, 1],
+    ['U/L', 'k[IU]/L', ALT, 0.001],
   ])('a %s is so many %s of %s', (from, to, loinc, factor) => {
     const conversion = catalog.conversion(from, to, undefined, loinc)
     expect(conversion).toMatchObject({ ok: true, same: factor === 1 })

@@ -148,18 +148,20 @@ conditions:
   type-2-diabetes: { when: { diabetes: Y }, status: active }
   diabetes: { when: { asthma: Y, b: Y }, status: active }
   hypertension: { when: { not: { asthma: Y } }, status: active }
+  high: { catalog: type-2-diabetes, when: { hyperlipidemia: Y }, status: active }
 `),
   ).toEqual([
     'hba1c: it reads the column "LDL", which names ldl-cholesterol',
     'body-weight: it reads the column "Weight goal", but "goal" suggests something else',
     'mine: it reads the column "hdl", which names hdl-cholesterol',
     'asthma: it reads the column "diabetes", which names diabetes',
+    'high: it reads the column "hyperlipidemia", which names hyperlipidemia',
   ])
 })
 
 it('a field of a registration that reads the column of another is told, unless it takes a part of it', () => {
   const register =
-    'register: { firstName: surname, lastName: { from: first name }, dateOfBirth: dob, gender: { from: zip, split: { by: "-", take: 1 } }, postalCode: plz9 }'
+    'register: { firstName: surname, lastName: { from: first name }, dateOfBirth: dob, gender: { from: zip, split: { by: "-", take: 1 } }, postalCode: { from: dob, extract: "[0-9]{5}" } }'
   const head = HEAD.replace('reference: id', `reference: id, ${register}`)
   expect(doubts('biometrics: { bmi: b }', head)).toEqual([
     'null: register.firstName reads the column "surname", which names lastName',

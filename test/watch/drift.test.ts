@@ -114,6 +114,8 @@ describe('the columns of a header', () => {
     const now = [column('a'), column('d'), column('x'), column('y')]
     const found = columnDrift(profile({ columns: now }), earlier(profile({ columns: before })), rules())
     expect(told(found)).toEqual(['warn columns: missing: "b"', 'warn columns: new: "x", "y"'])
+    const back = columnDrift(profile({ columns: before }), earlier(profile({ columns: now })), rules())
+    expect(told(back)).toEqual(['warn columns: missing: "x", "y"', 'warn columns: new: "b"'])
   })
 
   it('are listed twenty at most, and stop or not as the job says', () => {

@@ -203,7 +203,7 @@ it.each([
   const { compiled, definition, resources } = load(
     WEIGHTS.replace(
       'reference: person',
-      'reference: person, register: { firstName: id, lastName: id, gender: { from: id }, postalCode: id, dateOfBirth: { from: born, format: yyyy-MM-dd } }',
+      'reference: person, register: { firstName: person, lastName: person, gender: { from: id }, postalCode: id, dateOfBirth: { from: born, format: yyyy-MM-dd } }',
     ),
   )
   const map = compiled.bind([...COLUMNS, 'born'], 'export', NOW)

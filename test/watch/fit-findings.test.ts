@@ -143,6 +143,94 @@ it.each<[string, readonly Row[], readonly Row[], string]>([
   expect(found(well).filter((one) => one.startsWith(`${finding} `))).toEqual([])
 })
 
+it('a time at 21:00 is one at night', () => {
+  const times = (evening: string) =>
+    rows(30, (at) => ({
+      weight: `${70 + at}`,
+      at: `2026-01-${13 + (at % 9)} ${at < 15 ? evening : '10:00'}`,
+    }))
+  expect(found(times('21:00'))).toContainEqual(expect.stringContaining('at-night null: 50 %'))
+  expect(found(times('20:59'))).toEqual([])
+})
+
+/** Long rules: with unknown codes left out, with results that are not final left out, and with neither. */
+const byCode = '{ code: { from: sick, system: LOINC, unknown: skip }, value: weight, unit: { constant: kg } }'
+const byStatus =
+  '{ code: { from: sick, system: LOINC }, value: weight, unit: { constant: kg }, status: { from: skip, keep: [F] } }'
+const byNone = '{ code: { from: sick, system: LOINC }, value: weight, unit: { constant: kg } }'
+const long = (...rules: readonly string[]): string =>
+  mappingOf(`biometrics: [${rules.join(', ')}]`).replace(', skipWhen: { skip: Y }', '')
+const coded = (count: number, sick: string, skip = ''): Row[] =>
+  rows(count, (at) => ({ weight: `${70 + (at % 20)}`, sick, skip }))
+/** LOINC of the body weight, and one that the catalog lacks. */
+const [KNOWN, UNKNOWN] = ['29463-7', '10000-8']
+
+it.each<[string, readonly Row[], string, string]>([
+  [
+    'dates in the future, which have a finding of their own',
+    rows(10, () => ({ weight: '80', at: '2027-05-01 10:00' })),
+    mappingOf(WEIGHT),
+    'always-rejected',
+  ],
+  [
+    'one score in all rows',
+    rows(30, () => ({ weight: '3' })),
+    mappingOf('biometrics: { pain-severity: weight }'),
+    'one-value',
+  ],
+  [
+    'unusual values near the usual ones: no two units',
+    [...rows(12, (at) => ({ weight: `${126 + at}` })), ...rows(18, (at) => ({ weight: `${100 + at}` }))],
+    mappingOf(WEIGHT),
+    'values-mixed',
+  ],
+  [
+    'dates of four days of three months',
+    rows(30, (at) => ({
+      weight: `${70 + at}`,
+      at: `2026-0${1 + (at % 3)}-0${at % 3 === 0 ? 1 + (at % 2) : 3} 10:00`,
+    })),
+    mappingOf(WEIGHT),
+    'first-twelve-days',
+  ],
+  [
+    'codes that the catalog lacks',
+    [...coded(27, UNKNOWN), ...coded(3, KNOWN)],
+    long(byCode),
+    'rows-left-out',
+  ],
+  ['fewer than twenty codes that the catalog lacks', coded(19, UNKNOWN), long(byNone), 'codes-unknown'],
+])('%s are no finding', (_, given, mapping, finding) => {
+  expect(found(given, mapping).filter((one) => one.startsWith(`${finding} `))).toEqual([])
+})
+
+it('rows left out by their status are told, and so are twenty unknown codes', () => {
+  const left = [...coded(27, UNKNOWN, 'P'), ...coded(3, KNOWN, 'F')]
+  expect(found(left, long(byCode, byStatus))).toContainEqual(
+    expect.stringContaining('rows-left-out null: 90 %'),
+  )
+  expect(found(coded(20, UNKNOWN), long(byNone))).toContainEqual(
+    expect.stringContaining('codes-unknown unmapped: 100 %'),
+  )
+})
+
+it('a median that is usual for its own rule is not swapped with another', () => {
+  const given = rows(20, (at) => ({ weight: `${128 + (at % 5)}`, height: `${108 + (at % 5)}` }))
+  const [told = '', ...others] = found(
+    given,
+    mappingOf('biometrics: { body-weight: weight, systolic-bp: height }'),
+  )
+  expect([told, ...others]).toEqual([expect.stringMatching(/^median-unusual body-weight: the median is 130/)])
+  expect(told).not.toContain('swapped')
+})
+
+it('a wrong unit with another zero is found in the numbers of the export', () => {
+  const warm = rows(20, (at) => ({ weight: `36.${at % 9}` }))
+  expect(
+    found(warm, mappingOf('biometrics: { body-temperature: { from: weight, unit: "[degF]" } }')),
+  ).toContainEqual(expect.stringMatching(/looks like Cel: in Cel it would be 36\.\d Cel$/))
+})
+
 it('midnight says nothing of a form without a time; a night says nothing in UTC', () => {
   const days = rows(30, (at) => ({ weight: `${70 + at}`, at: `2026-01-${13 + (at % 9)}` }))
   expect(found(days, mappingOf(WEIGHT, 'format: yyyy-MM-dd, zone: America/New_York'))).toEqual([])

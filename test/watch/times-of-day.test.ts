@@ -27,6 +27,12 @@ test('without as many exports as are asked for, nothing is compared', () => {
   expect(hoursMoved(open(22, 16, 100), earlier, 3)).toBeUndefined()
 })
 
+test('a shift is none where an earlier export lay nearer to it than to the others', () => {
+  const usual = [16, 16, 16].map((first) => open(first, 16, 200))
+  expect(hoursMoved(open(22, 16, 200), [...usual, open(18, 16, 200)], 3)).toBe(3)
+  expect(hoursMoved(open(22, 16, 200), [...usual, open(21, 16, 200)], 3)).toBeUndefined()
+})
+
 test.each([
   // An hour of summer time, in zones without a place alone.
   [2, [true, true], undefined],

@@ -37,7 +37,6 @@ export interface Difference {
 const NO_ROW = 'no row'
 
 export interface OutcomeComparison {
-  /** Adds a row; undefined if a mapping has no such row. */
   add(before: RowOutcome | undefined, after: RowOutcome | undefined): void
   result(): Difference
 }

@@ -39,7 +39,6 @@ const SECTIONS = [
   ['careTeams', 'careTeam', ['phoneNumber', 'address', 'city', 'zip', 'location', 'profile']],
 ] as const
 
-/** Name for registration data among the rules. */
 const REGISTER = 'register'
 
 interface Counts {

@@ -16,7 +16,6 @@ export interface EditView {
   readonly unread: readonly string[]
   readonly fit: readonly string[]
   readonly isSuspicious: boolean
-  /** Changes of the last save; undefined before the first. */
   readonly changes: readonly string[] | undefined
 }
 

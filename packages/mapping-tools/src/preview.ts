@@ -23,9 +23,7 @@ export interface PreviewedRow {
   /** Key, account and registration of a mapped row, or the reason why the person cannot be registered. */
   readonly about: readonly (readonly [name: 'key' | 'account' | 'register', text: string])[]
   readonly records: readonly PreviewedRecord[]
-  /** Reasons for elements that the mapping leaves out. */
   readonly leftOut: readonly string[]
-  /** Rejections by rule; without a rule for the whole row. */
   readonly faults: readonly { readonly rule?: string; readonly code: string; readonly message: string }[]
 }
 
@@ -172,11 +170,8 @@ function totals(rows: readonly PreviewedRow[]): string {
 
 /** Marks on a row, for a page with changes. */
 export interface RowMarks {
-  /** Columns, or last members of paths, that a rule reads. */
   readonly reads: (rule: string) => readonly string[]
-  /** Line of the rule in the mapping; undefined if unknown. */
   readonly line: (rule: string) => number | undefined
-  /** Same row before the change. */
   readonly before: PreviewedRow | undefined
 }
 

@@ -48,7 +48,6 @@ const RESULT_KEYS = CaseRow.keyof().options
 const Case = z
   .strictObject({
     name: z.string().min(1),
-    /** Cells by column; other columns are empty. */
     row: Texts.optional(),
     /** JSON document, on any number of lines. */
     document: z.string().optional(),
@@ -88,7 +87,6 @@ export function parseCases(text: string, file: string): YamlFile<CaseFile> {
   return parseYaml(text, file, CaseFile, 'cases-invalid', 'text')
 }
 
-/** Facts shared by many records. */
 type Shared = Pick<CaseFile, 'always' | 'rules'>
 
 interface FullRow extends Omit<CaseRow, 'records' | 'observedAt'> {
@@ -121,7 +119,6 @@ const byRule = <Value>(
   entries: readonly (readonly [rule: string, value: Value])[],
 ): Record<string, Value> | undefined => (entries.length === 0 ? undefined : Object.fromEntries(entries))
 
-/** Facts of a record from the top of the file. */
 function sharedFacts({ always, rules = {} }: Shared, rule: string): Facts {
   return { ...always, ...(rules[rule] ?? rules[withoutOrdinal(rule)]) }
 }
@@ -145,7 +142,6 @@ function foldRecord(facts: Facts, elsewhere: Facts): string | Facts {
   return alone && text !== undefined ? text : kept
 }
 
-/** Adds the shared facts to a row of a file. */
 function unfoldRow(folded: CaseRow, shared: Shared): FullRow {
   const { records, observedAt, ...row } = folded
   if (records === undefined) return row
@@ -165,7 +161,6 @@ function mostCommon(texts: readonly string[]): string | undefined {
 /** Facts that a mapping sets for all records. */
 const OF_ALL = ['accountType', 'source', 'sourceType', 'sendingSystem', 'dataQuality', 'notes']
 
-/** Facts from the catalog. */
 const OF_CODE = ['name', 'code', 'codes', 'type']
 
 function sharedBy(rows: readonly FullRow[]): Shared {

@@ -83,9 +83,9 @@ describe('two mappings over the same rows', () => {
         'reference: id }',
         `reference: id, register: { firstName: ${name}, lastName: id, dateOfBirth: { from: day, format: yyyy-MM-dd }, gender: id, postalCode: id } }`,
       )
-    expect(compare(register('id'), register('day'), [ROW])).toMatchObject({
+    expect(compare(register('id'), register('{ concat: [id, id] }'), [ROW])).toMatchObject({
       rules: { register: { changed: 1 } },
-      examples: [{ facts: { firstName: ['P', '2026-01-02'] } }],
+      examples: [{ facts: { firstName: ['P', 'PP'] } }],
     })
   })
 

@@ -78,7 +78,7 @@ function createCareTeamStore(store: DatabaseSync) {
      */
     markPcp(
       account: number,
-      name: Pick<PrimaryCareRequest, 'id' | 'npi'>,
+      name: Pick<z.infer<typeof PrimaryCareRequest>, 'id' | 'npi'>,
       pcp: boolean,
       nowMs: number,
     ): CareTeamEntry | undefined {

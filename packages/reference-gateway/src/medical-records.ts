@@ -394,7 +394,7 @@ const NAMES: readonly string[] = ['firstName', 'lastName']
  */
 function fitsFilter(
   fields: MedicalRecordsRequestSent,
-  filters: readonly MedicalRecordsFilter[],
+  filters: readonly z.infer<typeof MedicalRecordsFilter>[],
   types: RequestTypes,
 ): boolean {
   return filters.some(({ patient, request }) => {
@@ -489,7 +489,7 @@ const SearchFrame = MedicalRecordsSearch.extend({
 })
 
 /** Parses the body of a search. 400 if it is invalid or a filter has no patient field. */
-function readSearch(body: unknown): MedicalRecordsSearch {
+function readSearch(body: unknown): z.infer<typeof MedicalRecordsSearch> {
   const frame = SearchFrame.safeParse(body, { reportInput: true })
   if (!frame.success) throw refusal(frame.error)
   const { filter, ...search } = frame.data

@@ -22,7 +22,7 @@ interface Stored {
 }
 
 /** Section "Biometrics": code and code system of a record's first code, the meaning of "per code" in reads. */
-const codeKeyOf = (code: Code | undefined) => `${code?.codeSystem ?? ''}|${code?.code ?? ''}`
+const codeKeyOf = (code: z.infer<typeof Code> | undefined) => `${code?.codeSystem ?? ''}|${code?.code ?? ''}`
 
 /** Opens the table of biometrics or conditions. Records are never updated or merged: a record sent twice is stored twice. */
 function createObservationStore<Sent extends BiometricSent | ConditionSent>(

@@ -31,7 +31,7 @@ const ARMOR = '-----BEGIN'
 /**
  * Decrypts a message into `target`. With verification keys, a signature by one of them is required. After an error, `target` is not used.
  *
- * @throws WaybillError `export-unreadable` (no key, wrong key), `export-untrusted` (changed, or without the required signature),
+ * @throws `export-unreadable` (no key, wrong key), `export-untrusted` (changed, or without the required signature),
  * `export-too-large`
  */
 export async function decryptPgp(

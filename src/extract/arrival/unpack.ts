@@ -24,7 +24,6 @@ export interface UnpackRules {
 
 export interface UnpackedExport {
   readonly file: string
-  /** Path within the archive. */
   readonly member?: string
 }
 
@@ -38,7 +37,7 @@ const ZIP = ['PK\x03\x04', 'PK\x05\x06']
  * @param address of the delivered file, for errors
  * @param rules with limits for the whole delivery (`countWhole`), as layers would multiply
  * @param newFile path for a new file of that name
- * @throws WaybillError `export-unreadable` (damaged, no key), `export-untrusted`, `export-too-large`
+ * @throws `export-unreadable` (damaged, no key), `export-untrusted`, `export-too-large`
  */
 export async function unpack(
   address: string,
@@ -93,7 +92,7 @@ const MOST_MEMBERS = 10_000
 /**
  * Unpacks the only member of a zip archive (PKWARE APPNOTE 6.3), or all members whose names (without folders) match `members`, in the order
  * of exports, by the central directory. Each is compared with its CRC-32. Names are never paths.
- * @throws WaybillError `export-unreadable` (damaged, cut off, encrypted, with names that lead out of the archive, without such members),
+ * @throws `export-unreadable` (damaged, cut off, encrypted, with names that lead out of the archive, without such members),
  * `export-refused` (names with control characters), `export-too-large` (by the sum of all members)
  */
 async function unpackZip(
@@ -122,7 +121,7 @@ async function unpackZip(
   }
 }
 
-/** @throws WaybillError `export-unreadable` */
+/** @throws `export-unreadable` */
 async function namesInZip(address: string, file: string): Promise<string[]> {
   let zip: ZipFile | undefined
   try {

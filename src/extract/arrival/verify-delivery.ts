@@ -18,7 +18,7 @@ export const notAsAnnounced = (
     code: 'export-not-as-announced',
   })
 
-/** @throws WaybillError `export-not-as-announced`, `export-unreadable` */
+/** @throws `export-not-as-announced`, `export-unreadable` */
 export async function verifySize(address: string, file: string, bytes: number): Promise<void> {
   const { size } = await stat(file).catch((cause) => {
     throw unreadable(address, cause)
@@ -28,7 +28,7 @@ export async function verifySize(address: string, file: string, bytes: number): 
 
 /**
  * @param signal ends the reading; aborted with a `WaybillError`
- * @throws WaybillError `export-not-as-announced`, `export-unreadable`; the reason of an aborted signal
+ * @throws `export-not-as-announced`, `export-unreadable`; the reason of an aborted signal
  */
 export async function verifyChecksum(
   address: string,
@@ -113,7 +113,7 @@ const SPELLINGS = {
 /**
  * Reads a manifest: CSV with a header, or a list of objects (JSON: the document, or its member `files`).
  * @returns announcements by file name, without folders
- * @throws WaybillError `export-unreadable`
+ * @throws `export-unreadable`
  */
 export function readManifest(text: string, address: string): Map<string, Announced> {
   const found = new Map<string, Announced>()
@@ -199,7 +199,6 @@ export function waitingText({ delivery, lacks }: WaitingExport, rules: ArrivalRu
   return `${delivery.name}: ${lacks.map((lack) => words[lack]).join(', ')}`
 }
 
-/** Most lines. */
 const MOST_SHOWN = 20
 
 /** Describes each incomplete export in a line. */
@@ -209,7 +208,7 @@ export function waitingLines(waiting: readonly WaitingExport[], rules: ArrivalRu
   return more > 0 ? [...lines, `${more} more are incomplete`] : lines
 }
 
-/** Time of the last known change of a file, in milliseconds since the epoch. */
+/** Time of the last known change of a file. */
 type KnownSince = (delivery: Delivery) => number
 
 /**

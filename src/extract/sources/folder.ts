@@ -177,7 +177,7 @@ async function copyTo(archive: string, path: string, changed: Error): Promise<st
     await copyFile(path, part, constants.COPYFILE_EXCL)
     const copy = await open(part)
     try {
-      await copy.utimes(Number(before.atimeMs) / 1000, Number(before.mtimeMs) / 1000)
+      await copy.utimes(secondsOf(before.atimeMs), secondsOf(before.mtimeMs))
       await copy.sync()
     } finally {
       await copy.close()
@@ -190,6 +190,9 @@ async function copyTo(archive: string, path: string, changed: Error): Promise<st
   }
 }
 
+/** Seconds in the middle of a millisecond: a fraction is seldom exact, and a little less would be of the millisecond before. */
+const secondsOf = (ms: bigint): number => (Number(ms) + 0.5) / 1000
+
 /** Makes a copy survive a power cut, before the original is removed. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path)
@@ -198,8 +201,8 @@ async function syncFolder(path: string): Promise<void> {
 
 /** Recognises a copy that a killed process left: equal bytes, equal time in milliseconds. */
 async function isCopy(path: string, there: string): Promise<boolean> {
-  const [one, other] = [await lstat(path), await lstat(there)]
-  if (one.size !== other.size || Math.trunc(one.mtimeMs) !== Math.trunc(other.mtimeMs)) return false
+  const [one, other] = [await lstat(path, { bigint: true }), await lstat(there, { bigint: true })]
+  if (one.size !== other.size || one.mtimeMs !== other.mtimeMs) return false
   return (await fingerprint(path)).sha256 === (await fingerprint(there)).sha256
 }
 

@@ -19,9 +19,7 @@ type Pages = AsyncIterable<readonly object[]> | Iterable<readonly object[]>
 /** A list, with the mapping that reads it. */
 export interface IdList {
   readonly place: SourcePlace
-  /** Name of the list at its place. */
   readonly name: string
-  /** Path of the mapping. */
   readonly mapping: string
 }
 

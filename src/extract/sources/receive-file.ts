@@ -18,7 +18,7 @@ const WAITS = { retries: 3, minTimeout: 500, randomize: true } as const
 
 /**
  * @param signal ends the tries at once; aborted with a `WaybillError`, which is thrown
- * @throws WaybillError at once; other errors after the last try
+ * @throws at once; other errors after the last try
  */
 export function withRetries<Result>(attempt: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
   return pRetry(
@@ -52,7 +52,7 @@ export async function whileWanted<Answer>(answer: Promise<Answer>, signal?: Abor
 /**
  * @param file target, of mode 0600
  * @param read content from an offset on; fails for another version
- * @throws WaybillError as `read` and `fetching` do; `export-changed` for more or fewer bytes than listed
+ * @throws as `read` and `fetching` do; `export-changed` for more or fewer bytes than listed
  */
 export async function receiveFile(
   file: string,

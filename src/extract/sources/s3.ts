@@ -225,7 +225,6 @@ function createArchiving(
   { bucket, prefix, client, address, statusOf, ask }: Bucket,
   place: S3Place,
 ): (wanted: Delivery) => Promise<string> {
-  /** Undefined if there is no such object. */
   const look = async (key: string): Promise<HeadObjectCommandOutput | undefined> => {
     try {
       return await client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }))

@@ -294,9 +294,7 @@ interface SftpLogin {
   readonly host: string
   readonly port: number
   readonly user: string
-  /** Fingerprint of the host key, or the path of a known_hosts file. */
   readonly hostKey: string
-  /** Path of the private key. Default: the password */
   readonly keyFile?: string | undefined
 }
 
@@ -334,7 +332,7 @@ interface LoggedIn {
 
 const silent = (): void => {}
 
-/** @throws WaybillError `source-untrusted`, `source-unreachable`; NotAnswered or any other error where another try may help */
+/** @throws `source-untrusted`, `source-unreachable`; NotAnswered or any other error where another try may help */
 async function logIn(
   { host, port, user, hostKey, keyFile }: SftpLogin,
   password: string | undefined,
@@ -382,7 +380,7 @@ async function logIn(
 
 /**
  * @param base address for errors
- * @throws WaybillError `source-untrusted`, `source-unreachable`; NotAnswered or any other error where another try may help
+ * @throws `source-untrusted`, `source-unreachable`; NotAnswered or any other error where another try may help
  */
 async function connectSftp(
   login: SftpLogin,
@@ -505,7 +503,7 @@ export function hostKeyFingerprint(key: Uint8Array): string {
 
 /**
  * @param pinned a fingerprint, or the path of a known_hosts file
- * @throws WaybillError `source-untrusted` for a file that cannot be read or does not know the host
+ * @throws `source-untrusted` for a file that cannot be read or does not know the host
  */
 export async function hostKeyCheck(
   pinned: string,

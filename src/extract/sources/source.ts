@@ -13,7 +13,7 @@ import { exportError } from '../content.ts'
 export interface Delivery {
   readonly name: string
   readonly bytes: number
-  /** Milliseconds since the epoch; some sources know seconds only. */
+  /** Some sources know seconds only. */
   readonly modifiedAt: number
   /** Entity tag, or size and time: differs for other content. */
   readonly version: string
@@ -25,7 +25,7 @@ export interface Delivery {
 export interface Fetching {
   /** Ends fetching; aborted with a `WaybillError`, which is thrown. */
   readonly signal?: AbortSignal | undefined
-  /** Called with the number of bytes to be written. @throws WaybillError `disk-full` */
+  /** Called with the number of bytes to be written. @throws `disk-full` */
   readonly room?: ((bytes: number) => void) | undefined
 }
 
@@ -51,21 +51,21 @@ export interface ExportSource {
   /**
    * Files of the place, without those in folders below, in no order. Made by `listingOf`.
    * @param signal ends the listing; aborted with a `WaybillError`, which is thrown
-   * @throws WaybillError `export-unreadable` (also for an endless listing), `source-unreachable`, `source-untrusted`
+   * @throws `export-unreadable` (also for an endless listing), `source-unreachable`, `source-untrusted`
    */
   list(signal?: AbortSignal): Promise<Listing>
   /**
    * Copies a file here, whole and in the listed version, or not at all.
    * @param file target, of mode 0600; its folder is made
    * @returns `file`, or the path of the original in a local source
-   * @throws WaybillError `export-changed` for another version, `export-unreadable` for a missing or unreadable file, `source-unreachable`; as
+   * @throws `export-changed` for another version, `export-unreadable` for a missing or unreadable file, `source-unreachable`; as
    *   `fetching` does
    */
   fetch(delivery: Delivery, file: string, fetching?: Fetching): Promise<string>
   /**
    * Moves a file to the archive of the source. Overwrites nothing: a taken name gets a number. A newer delivery under the name stays.
    * @returns address in the archive
-   * @throws WaybillError `export-changed` for another version, `export-unreadable` for a file that cannot be moved: either file stays for the
+   * @throws `export-changed` for another version, `export-unreadable` for a file that cannot be moved: either file stays for the
    *   next listing; `source-unreachable`
    */
   archive(delivery: Delivery): Promise<string>
@@ -78,7 +78,7 @@ export interface RemoteSource extends ExportSource {
    * Puts a whole file there, or none under that name. A retry looks for the file first, and does not put it twice.
    * @param name of Waybill's own, with folders, which are made
    * @param file here
-   * @throws WaybillError `collection-not-delivered`, `source-untrusted`
+   * @throws `collection-not-delivered`, `source-untrusted`
    */
   put(name: string, file: string): Promise<void>
 }
@@ -125,7 +125,6 @@ export const notArchived = (archive: string, why: string, cause: unknown): Waybi
 
 export const MAY_NOT_WRITE = 'this user may not write there'
 
-/** Article of a list. */
 interface ListedArticle {
   readonly contentId: string
   readonly title?: string | undefined
@@ -142,7 +141,7 @@ export interface IdLists {
   readonly now: () => number
   /** Pages of the people known at the gateway. */
   people(): AsyncIterable<readonly { readonly accountId: string }[]>
-  /** @throws WaybillError `gateway-failing` */
+  /** @throws `gateway-failing` */
   articles(query: ArticleQuery): Promise<readonly ListedArticle[]>
 }
 
@@ -193,7 +192,7 @@ const MOST_PAGES = 50_000
  * Collects a listing, page by page.
  * @param address of the source
  * @param most files; lower in tests
- * @throws WaybillError `export-unreadable` for too many files or pages
+ * @throws `export-unreadable` for too many files or pages
  */
 export function collectListed(
   address: string,
@@ -240,7 +239,7 @@ function problemOf(name: string, isLink: boolean): string | undefined {
   return isLink ? 'it is a link, and links are not followed' : undefined
 }
 
-/** Checks the name of a member. @param address of the archive @throws WaybillError `export-refused` */
+/** Checks the name of a member. @param address of the archive @throws `export-refused` */
 export function assertMemberName(address: string, path: string): void {
   const problem = path
     .split('/')
@@ -266,7 +265,6 @@ export function meantBy(patterns: readonly string[], refused: readonly RefusedFi
   )
 }
 
-/** Most characters of a name in a message. */
 const MOST_SHOWN = 120
 
 /** In one line, without control characters. */
@@ -289,7 +287,7 @@ interface ExportPattern {
 
 /**
  * Compiles `acme_screening_{date:yyyyMMdd}.csv*`.
- * @throws WaybillError `job-invalid`: empty, with a folder, with braces other than `{date:FORMAT}`, with two dates, or with a format without year
+ * @throws `job-invalid`: empty, with a folder, with braces other than `{date:FORMAT}`, with two dates, or with a format without year
  *   and month
  */
 export function compilePattern(pattern: string): ExportPattern {

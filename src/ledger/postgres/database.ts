@@ -1,7 +1,6 @@
 /**
- * PostgreSQL as the database of the ledger: dialect, pool, transactions, errors, and the shape of the tables, which follows from SQLite's.
- * Transactions run under READ COMMITTED. A transaction of `Exclusive.write` takes an advisory lock, and so is alone; a transaction of a run reads
- * the token of the lease `for share`, so that no other process takes the job over before the commit.
+ * PostgreSQL as the database of the ledger. The shape follows from SQLite's. Transactions run under READ COMMITTED: those of `Exclusive.write` take an
+ * advisory lock, those of a run read the token of the lease `for share`, so that no other process takes the job over before the commit.
  */
 import { randomUUID } from 'node:crypto'
 import {
@@ -17,7 +16,7 @@ import type { Migration } from 'kysely/migration'
 import pLimit from 'p-limit'
 import pg from 'pg'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
-import { ABANDONED_CLAIM, PARTS, SHAPE, SHOWN_PEOPLE } from '../sqlite/database.ts'
+import { SHAPE } from '../sqlite/database.ts'
 import type { Dialect } from '../sqlite/dialect.ts'
 import type { LedgerDatabase, Parameter, Statements, Writer } from '../sqlite/exclusive.ts'
 import type { LedgerTables } from '../tables.ts'
@@ -26,6 +25,8 @@ import { beginSession, type Session } from './session.ts'
 
 const CONNECTIONS = 5
 const CONNECT_TIMEOUT_MS = 10_000
+/** Time of a statement or transaction after which this process asks whether the server answers at all. */
+const SILENCE_MS = 10_000
 /** A process that is halted within a transaction holds its locks no longer than this. */
 const IDLE_IN_TRANSACTION_MS = 15_000
 
@@ -47,6 +48,8 @@ export interface PostgresAddress {
   readonly url: string
   /** Gives the password, each time that a connection is opened; undefined: as in the address. */
   readonly password?: (() => Promise<string>) | undefined
+  /** For tests: default, `SILENCE_MS`. */
+  readonly silenceMs?: number
 }
 
 export interface PostgresLedgerDatabase extends LedgerDatabase {
@@ -140,22 +143,71 @@ const kyselyOn = (
   })
 
 /** Connections, each by TLS if a network lies in between. */
-export function poolOf({ url, password }: PostgresAddress): pg.Pool {
-  const pool = new pg.Pool({
+export function poolOf({ url, password, silenceMs = SILENCE_MS }: PostgresAddress): pg.Pool {
+  const connecting = {
     connectionString: url,
     ...(password === undefined ? {} : { password }),
     ...(isThisMachine(url) || /[?&]sslmode=/.test(url) ? {} : { ssl: true }),
-    max: CONNECTIONS,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    connectionTimeoutMillis: Math.min(silenceMs, CONNECT_TIMEOUT_MS),
     application_name: 'waybill',
+  }
+  const pool = new pg.Pool({
+    ...connecting,
+    max: CONNECTIONS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: silenceMs,
     types: { getTypeParser },
   })
   // An idle connection that the server has ended: the next statement opens another.
   pool.on('error', () => {})
   // A connection that the server ends between two statements of a transaction: the next statement fails.
   pool.on('connect', (client) => client.on('error', () => {}))
+  endSilent(pool, silenceMs, () => isAnswered(new pg.Client(connecting)))
   return pool
+}
+
+/**
+ * Ends connections in use of a server that has vanished without a word, as by a pulled cable. A slow statement, or one that waits for a lock, goes on
+ * while the server answers others.
+ */
+function endSilent(pool: pg.Pool, silenceMs: number, answersOthers: () => Promise<boolean>): void {
+  const inUse = new Map<pg.PoolClient, NodeJS.Timeout>()
+  let asking: Promise<boolean> | undefined
+  const ask = (): Promise<boolean> => {
+    asking ??= answersOthers().finally(() => {
+      asking = undefined
+    })
+    return asking
+  }
+  const watch = (client: pg.PoolClient): void => {
+    const look = async (): Promise<void> => {
+      const isThere = await ask()
+      if (inUse.get(client) !== timer) return
+      if (isThere) watch(client)
+      else if (client instanceof pg.Client) client.end().catch(() => {})
+    }
+    const timer = setTimeout(look, silenceMs).unref()
+    inUse.set(client, timer)
+  }
+  pool.on('acquire', watch)
+  pool.on('release', (_error, client) => {
+    clearTimeout(inUse.get(client))
+    inUse.delete(client)
+  })
+}
+
+/** True if the server answers, and be it by a refusal. */
+async function isAnswered(client: pg.Client): Promise<boolean> {
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return true
+  } catch (error) {
+    return error instanceof pg.DatabaseError
+  } finally {
+    await client.end().catch(() => {})
+  }
 }
 
 /** Lock of all writes of a ledger that read first and write later, as `begin immediate` of SQLite. */
@@ -186,7 +238,6 @@ function withNumbers(text: string): string {
   return made
 }
 
-/** Statements outside of transactions. */
 function statementsOn(connection: Writer, dialect: Dialect): Statements {
   const all: Statements['all'] = async (text, ...parameters) =>
     (await connection.executeQuery<Row>(CompiledQuery.raw(withNumbers(text), [...parameters]))).rows
@@ -265,44 +316,19 @@ const POSTGRES_SHAPE: readonly string[] = [
     primary key (job_id, row_key)) with (fillfactor = 90)`,
   // Emptied by the server when it recovers from a crash, as are commits that did not wait for the disk.
   `create unlogged table server_start (place text not null)`,
+  `create table pace (gateway text collate "C" primary key, state text not null)`,
+  `create table shared_home (mark text not null)`,
 ]
 
 /** Tables with the columns of the file. */
-export const COPIED_TABLES: readonly string[] = [...SHAPE, ABANDONED_CLAIM]
-  .filter((text) => !OF_SEGMENTS.test(text))
-  .flatMap((text) => /^create table (\w+)/.exec(text)?.[1] ?? [])
+export const COPIED_TABLES: readonly string[] = SHAPE.filter((text) => !OF_SEGMENTS.test(text)).flatMap(
+  (text) => /^create table (\w+)/.exec(text)?.[1] ?? [],
+)
 
 export const POSTGRES_MIGRATIONS: Readonly<Record<string, Migration>> = {
-  '2026-12-schedule': {
+  '2027-01-ledger': {
     async up(db: Kysely<unknown>) {
       for (const statement of POSTGRES_SHAPE) await sql.raw(statement).execute(db)
-    },
-  },
-  // Packs of delivered rows may have prints, which an earlier program would not understand. Names of steps ascend by the alphabet.
-  '2026-12-seen-rows': { up: async () => {} },
-  '2026-12-shown-people': {
-    async up(db: Kysely<unknown>) {
-      for (const statement of SHOWN_PEOPLE) await sql.raw(translated(statement)).execute(db)
-    },
-  },
-  '2026-12-workers-pace': {
-    async up(db: Kysely<unknown>) {
-      await sql`create table pace (gateway text collate "C" primary key, state text not null)`.execute(db)
-    },
-  },
-  '2026-12-workers-share': {
-    async up(db: Kysely<unknown>) {
-      await sql`create table shared_home (mark text not null)`.execute(db)
-    },
-  },
-  '2026-12-works-in-parts': {
-    async up(db: Kysely<unknown>) {
-      for (const statement of PARTS) await sql.raw(translated(statement)).execute(db)
-    },
-  },
-  '2026-12-written-off-claims': {
-    async up(db: Kysely<unknown>) {
-      await sql.raw(translated(ABANDONED_CLAIM)).execute(db)
     },
   },
 }

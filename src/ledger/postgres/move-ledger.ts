@@ -1,6 +1,6 @@
 /**
- * Moves a ledger from a file to an empty database in PostgreSQL. The file is closed to all writes first, also of processes that have the file
- * open: no record is sent by the file again. The database refuses to open until each table has the rows and the digest of the file.
+ * Moves a ledger from a file to an empty database. The file is closed to all writes first, also of processes that have it open; the database opens
+ * only with the rows and digests of the file.
  */
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
@@ -26,7 +26,6 @@ import { plainDeliveredOf } from './delivered.ts'
 import { makeTables } from './open-ledger.ts'
 
 const BUSY_TIMEOUT_MS = 10_000
-/** Bounds of a transaction of the copy. */
 const ROWS_AT_ONCE = 1_000
 const BYTES_AT_ONCE = 1024 ** 2
 
@@ -50,7 +49,7 @@ type Row = Readonly<Record<string, unknown>>
 /**
  * Copies the ledger, or continues an interrupted copy of the same ledger.
  * @param file a ledger in the shape of this program
- * @throws WaybillError `job-held` (a run is under way), `ledger-moved` (the file was moved to another address), `usage-wrong` (the database has a
+ * @throws `job-held` (a run is under way), `ledger-moved` (the file was moved to another address), `usage-wrong` (the database has a
  * ledger), `ledger-unusable`, `interrupted`
  */
 export async function moveLedger(
@@ -131,7 +130,7 @@ const notEmpty = (where: string): WaybillError =>
       'Name an empty database, or an empty schema in its search path. If the copy was complete, set WAYBILL_LEDGER and look with `waybill doctor`.',
   })
 
-/** Fences the processes that slept in a run, and refuses each later write of any process. @throws WaybillError `job-held` */
+/** Fences the processes that slept in a run, and refuses each later write of any process. @throws `job-held` */
 function closeFile(source: SyncStatements, mark: string, { now, isDead }: Moving): void {
   source.run('begin')
   try {
@@ -168,7 +167,6 @@ function closeFile(source: SyncStatements, mark: string, { now, isDead }: Moving
 
 interface Columns {
   readonly all: readonly string[]
-  /** Columns of the primary key; without one, all. */
   readonly key: readonly string[]
 }
 
@@ -329,7 +327,7 @@ async function rowsIn(
 
 const digest = () => createHash('sha256')
 
-/** @throws WaybillError `ledger-unusable` if rows or digests differ */
+/** @throws `ledger-unusable` if rows or digests differ */
 async function compareTable(
   source: SyncStatements,
   target: PostgresLedgerDatabase,

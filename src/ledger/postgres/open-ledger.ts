@@ -1,6 +1,7 @@
 /** Opens a ledger in PostgreSQL, and migrates the tables to this program's shape. */
 import { sql } from 'kysely'
 import { WaybillError } from '../../model/errors.ts'
+import type { Paces, SharedHome } from '../concerns.ts'
 import type { Ledger } from '../ledger.ts'
 import { type AccountIdCipher, NO_ACCOUNT_IDS } from '../sealed-ids.ts'
 import { assembleLedger } from '../sqlite/assemble.ts'
@@ -17,8 +18,6 @@ import {
   placeOf,
 } from './database.ts'
 import { plainDeliveredOf } from './delivered.ts'
-import { pacesOf } from './paces.ts'
-import { sharedHomeOf } from './shared-home.ts'
 
 interface OpeningPostgres {
   readonly onNew?: OnNewLedger | undefined
@@ -31,7 +30,7 @@ interface OpeningPostgres {
 
 /**
  * Opens the ledger. Makes the tables in the first schema of the search path.
- * @throws WaybillError `ledger-unusable` (server away, role without rights), `ledger-newer`, `ledger-older`; errors of `onNew`
+ * @throws `ledger-unusable` (server away, role without rights), `ledger-newer`, `ledger-older`; errors of `onNew`
  */
 export async function openPostgresLedger(
   address: PostgresAddress,
@@ -86,4 +85,41 @@ export async function makeTables(
 async function scrubAccounts({ db }: PostgresLedgerDatabase): Promise<boolean> {
   await sql`vacuum full account, care_team`.execute(db)
   return false
+}
+
+const pacesOf = ({ transaction, dialect }: PostgresLedgerDatabase): Paces => ({
+  change: (gateway, work) =>
+    transaction('for-nothing', false, async (writer) => {
+      const tables = writer.withTables<{ pace: { gateway: string; state: string } }>()
+      await tables
+        .insertInto('pace')
+        .values({ gateway, state: '' })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute()
+      const { rows } = await sql<{
+        state: string
+        now: number
+      }>`select state, ${sql.raw(dialect.clock ?? '0')} as now
+        from pace where gateway = ${gateway} for update`.execute(writer)
+      const [{ state, now } = { state: '', now: 0 }] = rows
+      const changed = work(state === '' ? undefined : state, now)
+      await tables.updateTable('pace').set({ state: changed.state }).where('gateway', '=', gateway).execute()
+      return changed.result
+    }),
+})
+
+function sharedHomeOf({ db, transaction }: PostgresLedgerDatabase): SharedHome {
+  const markOf = async (database: typeof db): Promise<string | undefined> => {
+    const tables = database.withTables<{ shared_home: { mark: string } }>()
+    return (await tables.selectFrom('shared_home').select('mark').executeTakeFirst())?.mark
+  }
+  return {
+    mark: () => markOf(db),
+    claim: (mark) =>
+      transaction('for-disk', true, async (writer, statements) => {
+        const known = await markOf(writer)
+        if (known === undefined) await statements.run('insert into shared_home (mark) values (?)', mark)
+        return known ?? mark
+      }),
+  }
 }

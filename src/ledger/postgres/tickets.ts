@@ -38,7 +38,7 @@ interface OpeningTickets {
   readonly version?: number | undefined
 }
 
-/** @throws WaybillError `ledger-unusable` */
+/** @throws `ledger-unusable` */
 export async function openTickets(
   address: PostgresAddress,
   { supervises, cipher, version = VERSION }: OpeningTickets,

@@ -2,11 +2,11 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import {
-  type CareTeams,
   type ChunkSettlement,
   type KnownAccount,
   type KnownCareTeam,
   type KnownRequest,
+  type Ledger,
   type ListedCareTeam,
   type MissingCareTeam,
   type OwedDeletion,
@@ -221,7 +221,7 @@ export async function saveListed(
     )
 }
 
-const listingsOf = ({ db, dialect }: Exclusive): Pick<CareTeams, 'listed' | 'missing'> => ({
+const listingsOf = ({ db, dialect }: Exclusive): Pick<Ledger['careTeams'], 'listed' | 'missing'> => ({
   async listed(jobId, accounts) {
     const npis = new Map<string, Set<string>>()
     const arrivals = new Map<string, number>()
@@ -276,7 +276,10 @@ const listingsOf = ({ db, dialect }: Exclusive): Pick<CareTeams, 'listed' | 'mis
 })
 
 /** Providers of people, as exports that list all care teams have them: a provider no longer listed is missing. */
-export const careTeamsOf = (turns: Exclusive, { open }: Pick<AccountIdCipher, 'open'>): CareTeams => ({
+export const careTeamsOf = (
+  turns: Exclusive,
+  { open }: Pick<AccountIdCipher, 'open'>,
+): Ledger['careTeams'] => ({
   ...listingsOf(turns),
   async ofAccounts(gateway, accounts) {
     const rows = await rowsOf(turns.dialect, accounts, (keys) =>

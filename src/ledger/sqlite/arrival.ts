@@ -1,7 +1,6 @@
 /** Arrival of an export among all exports that the job has read. */
-import type { Kysely } from 'kysely'
-import { sql } from 'kysely'
-import type { ExportOrder } from '../runs.ts'
+import { type Kysely, sql } from 'kysely'
+import type { ExportOrder } from '../ledger.ts'
 import type { ExportRecord, LedgerTables } from '../tables.ts'
 
 type Read = Pick<ExportRecord, 'id' | 'name' | 'sha256' | 'reading'>

@@ -24,7 +24,6 @@ interface LedgerParts {
   readonly ids: AccountIdCipher
   /** Boot and PID namespace of this process, or start of the database: what a batch that is only planned was surely not sent before. */
   readonly place: string | undefined
-  /** Implements `People.scrub`. */
   readonly scrub: (turns: Exclusive) => Promise<boolean>
   readonly close: () => Promise<void>
 }

@@ -11,7 +11,6 @@ import type { Statements } from './exclusive.ts'
 
 export interface BackedUp {
   readonly bytes: number
-  /** Milliseconds since the epoch. */
   readonly takenAt: number
 }
 
@@ -21,7 +20,7 @@ export interface BackedUp {
  * a restore nothing delivered since is sent again: `Installation.suspicion`.
  * @param file the ledger, in the shape of this program
  * @param copy a file that must not exist yet; made with mode 0600, and removed if the backup fails
- * @throws WaybillError `usage-wrong` (the copy exists already, or its folder does not), `ledger-unusable`
+ * @throws `usage-wrong` (the copy exists already, or its folder does not), `ledger-unusable`
  */
 export function backUpLedger(file: string, copy: string, now: number): BackedUp {
   if (existsSync(copy)) throw taken(copy)
@@ -56,7 +55,7 @@ export function backUpLedger(file: string, copy: string, now: number): BackedUp 
 /**
  * Replaces the ledger by a backup, checked and marked as a copy taken now: until now more may have been delivered.
  * @returns path of the former ledger, which is kept; undefined without a former ledger
- * @throws WaybillError `backup-unusable`: nothing was changed
+ * @throws `backup-unusable`: nothing was changed
  */
 export function restoreLedger(backup: string, ledger: string, now: number): string | undefined {
   const copy = `${ledger}.restored`

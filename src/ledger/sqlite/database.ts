@@ -249,57 +249,19 @@ function inTurns(kysely: Kysely<LedgerTables>, turn: LedgerDatabase['turn']): Ky
 }
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
-  '2026-12-schedule': {
+  '2027-01-ledger': {
     async up(db: Kysely<unknown>) {
       for (const statement of SHAPE) await sql.raw(statement).execute(db)
     },
   },
-  // Packs of delivered rows may have prints, which an earlier program would not understand. Names of steps ascend by the alphabet.
-  '2026-12-seen-rows': { up: async () => {} },
-  '2026-12-shown-people': {
-    async up(db: Kysely<unknown>) {
-      for (const statement of SHOWN_PEOPLE) await sql.raw(statement).execute(db)
-    },
-  },
-  '2026-12-works-in-parts': {
-    async up(db: Kysely<unknown>) {
-      for (const statement of PARTS) await sql.raw(statement).execute(db)
-    },
-  },
-  '2026-12-written-off-claims': {
-    async up(db: Kysely<unknown>) {
-      await sql.raw(ABANDONED_CLAIM).execute(db)
-    },
-  },
 }
-
-export const ABANDONED_CLAIM = `create table abandoned_claim (gateway text not null, account blob not null, run_id text not null,
-  job_id integer not null, at integer not null, primary key (gateway, account, run_id)) without rowid`
-
-/** People of what was left behind. */
-export const SHOWN_PEOPLE = [
-  'alter table exception add column person blob',
-  'create index exception_of_person on exception (person) where person is not null',
-]
-
-/** Parts of exports, with leases beside those of their jobs. SQLite changes no primary key. A file has no parts. */
-export const PARTS = [
-  'alter table lease rename to lease_of_job',
-  `create table lease (job_id integer not null, run_id text not null, owner text not null, token integer not null,
-    acquired_at integer not null, expires_at integer not null, gives_way integer not null default 0, outage text,
-    stop_by text, part integer not null default 0, primary key (job_id, part))`,
-  'insert into lease select *, 0 from lease_of_job',
-  'drop table lease_of_job',
-  `create table part (export_row integer not null, number integer not null, state text not null, fault text,
-    tallies text not null, receipts_length integer not null default 0, rows_read integer not null default 0,
-    rows_rejected integer not null default 0, rows_skipped integer not null default 0, primary key (export_row, number))`,
-]
 
 export const SHAPE = [
   `create table job (id integer primary key, name text not null, gateway text not null, unique (name, gateway))`,
-  `create table lease (job_id integer primary key, run_id text not null, owner text not null, token integer not null,
+  // A part of an export has a lease beside the lease of its job. A file has no parts.
+  `create table lease (job_id integer not null, run_id text not null, owner text not null, token integer not null,
     acquired_at integer not null, expires_at integer not null, gives_way integer not null default 0, outage text,
-    stop_by text)`,
+    stop_by text, part integer not null default 0, primary key (job_id, part))`,
   `create table waiting (job_id integer not null, owner text not null, since integer not null, expires_at integer not null,
     primary key (job_id, owner))`,
 
@@ -318,6 +280,10 @@ export const SHAPE = [
   `create index export_by_content on export (export_id)`,
   `create index export_by_name on export (sha256, name)`,
   `create index export_by_delivery on export (name)`,
+  `create table part (export_row integer not null, number integer not null, state text not null, fault text,
+    tallies text not null, receipts_length integer not null default 0, rows_read integer not null default 0,
+    rows_rejected integer not null default 0, rows_skipped integer not null default 0, takes integer not null default 0,
+    primary key (export_row, number))`,
   `create table profile (job text not null, mapping text not null, sha256 text not null, export_row integer not null,
     accepted integer not null, content text not null, primary key (job, mapping, sha256))`,
   `create table chunk (export_row integer not null, number integer not null, first_row integer not null,
@@ -333,7 +299,8 @@ export const SHAPE = [
   `create table exception (id integer primary key, export_row integer not null, chunk integer not null,
     row integer not null, line integer not null, byte_offset integer not null, kind text, rule text, content text,
     outcome text not null, state text not null, stage text not null, code text not null, field text,
-    message text not null, batch_id text, known_since integer, sent_as text)`,
+    message text not null, batch_id text, known_since integer, sent_as text, person blob)`,
+  `create index exception_of_person on exception (person) where person is not null`,
   `create index exception_of_chunk on exception (export_row, chunk, row)`,
   `create index exception_by_row on exception (export_row, row)`,
   `create index exception_by_place on exception (export_row, byte_offset)`,
@@ -363,8 +330,10 @@ export const SHAPE = [
     registered_by text, sent_before integer, born integer, named integer,
     primary key (gateway, reference)) without rowid`,
   `create table shared_reference (gateway text not null, reference blob not null, primary key (gateway, reference)) without rowid`,
-  `create table claim (gateway text not null, account blob not null, job_id integer not null, token integer not null,
+  `create table claim (gateway text not null, account blob not null, job_id integer not null,
     primary key (gateway, account)) without rowid`,
+  `create table abandoned_claim (gateway text not null, account blob not null, run_id text not null,
+    job_id integer not null, at integer not null, primary key (gateway, account, run_id)) without rowid`,
   `create table forgotten (gateway text not null, reference blob not null, times integer not null,
     primary key (gateway, reference)) without rowid`,
   `create table care_team (gateway text not null, account blob not null, npi blob not null, observed_at integer not null,

@@ -1,6 +1,6 @@
 /** Store of delivered rows, as the ledger uses a driver's. */
 import type { RowPrint } from '../../model/ids.ts'
-import type { DeliveredRow, KeptSlot } from '../left-records.ts'
+import type { KeptSlot, RowToSave } from '../left-records.ts'
 import type { MaybePromise, Statements } from './exclusive.ts'
 
 /** A piece of upkeep, done between writes to keep the store small. */
@@ -15,7 +15,7 @@ export interface DeliveredStore {
   /** Prints by row key, for keys with a print. Call outside of a transaction. */
   prints(jobId: number, rowKeys: readonly string[]): MaybePromise<Map<string, RowPrint>>
   /** Replaces the slots of these row keys, in the transaction of the statements. */
-  save(jobId: number, rows: readonly DeliveredRow[], statements: Statements): MaybePromise<void>
+  save(jobId: number, rows: readonly RowToSave[], statements: Statements): MaybePromise<void>
   /** Upkeep that is due: one piece of each kind and level. */
   upkeep(jobId: number): Upkeep[]
   /**

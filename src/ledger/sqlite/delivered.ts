@@ -29,7 +29,7 @@ import {
   sortKeys,
   viewOf,
 } from '../delivered-rows.ts'
-import type { DeliveredRow, KeptSlot } from '../left-records.ts'
+import type { DeliveredRow, KeptSlot, RowToSave } from '../left-records.ts'
 import { damagedLedger } from '../packed-records.ts'
 import type { SyncStatements } from './database.ts'
 import type { DeliveredStore } from './delivered-store.ts'
@@ -163,32 +163,41 @@ function find(store: Store, jobId: number, keys: SortedKeys, mayKeep: boolean): 
     `select id as n from delivered_segment where job_id = ? and state = 'ready' order by level, id desc`,
     jobId,
   )
-  let open = Array.from(places.keys())
-  for (const segment of segments) {
-    const pieces = piecesOf(store, jobId, segment, mayKeep)
-    let isAnyFound = false
-    let at = 0
-    let block: DataView | undefined
-    for (const rank of open) {
-      for (let next = pieces[at + 1]; next !== undefined && isFrom(next.first, keys, rank); )
-        next = pieces[++at + 1]
-      const piece = pieces[at]
-      if (piece === undefined || !mayHold(piece.filter, keys, rank)) continue
-      if (block === undefined || isBehind(block, keys, rank)) {
-        const found = blockWith(statements, segment, keyBytes(keys, rank))
-        block = found && viewOf(found)
-      }
-      const place = block && placeIn(block, keys, rank)
-      if (place === undefined) continue
-      places[rank] = place
-      isAnyFound = true
-    }
-    if (isAnyFound) open = open.filter((rank) => places[rank] === -1)
-  }
+  for (const segment of segments)
+    findIn(piecesOf(store, jobId, segment, mayKeep), keys, places, blocksRead(statements, segment, keys))
   if (!mayKeep) return places
   const listed = new Set(segments)
   for (const [segment, of] of filters) if (of.jobId === jobId && !listed.has(segment)) filters.delete(segment)
   return places
+}
+
+/** Finds places in a segment, for keys without a place so far. @param placeAt reads the place of a key that the segment may hold */
+function findIn(
+  pieces: readonly FilterPiece[],
+  keys: SortedKeys,
+  places: Float64Array,
+  placeAt: (rank: number) => Place | undefined,
+): void {
+  let at = 0
+  for (let rank = 0; rank < keys.count; rank++) {
+    if (places[rank] !== -1) continue
+    for (let next = pieces[at + 1]; next !== undefined && isFrom(next.first, keys, rank); )
+      next = pieces[++at + 1]
+    const piece = pieces[at]
+    if (piece !== undefined && mayHold(piece.filter, keys, rank)) places[rank] = placeAt(rank) ?? -1
+  }
+}
+
+/** Reader of places in a segment: each block is read once, for keys in their order. */
+function blocksRead(statements: SyncStatements, segment: number, keys: SortedKeys) {
+  let block: DataView | undefined
+  return (rank: number): Place | undefined => {
+    if (block === undefined || isBehind(block, keys, rank)) {
+      const found = blockWith(statements, segment, keyBytes(keys, rank))
+      block = found && viewOf(found)
+    }
+    return block && placeIn(block, keys, rank)
+  }
 }
 
 /** The only block that may hold the key. */
@@ -234,12 +243,7 @@ function packWith(statements: SyncStatements, id: number): Uint8Array {
   return packed
 }
 
-function add(
-  statements: SyncStatements,
-  jobId: number,
-  rows: readonly DeliveredRow[],
-  keys: SortedKeys,
-): void {
+function add(statements: SyncStatements, jobId: number, rows: readonly RowToSave[], keys: SortedKeys): void {
   const places: Place[] = []
   for (const { bytes: packed, offsets } of packRows(rows)) {
     const id = statements.insert(

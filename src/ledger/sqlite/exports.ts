@@ -1,6 +1,6 @@
 /** Jobs, and the exports that their runs have read: profiles, chunks, parts, batches, exceptions. */
 import type { Kysely } from 'kysely'
-import type { Chunks, Exports, Jobs, Ledger, ProfileKey, Profiles } from '../ledger.ts'
+import type { Ledger, ProfileKey } from '../ledger.ts'
 import { readTallies } from '../run-writes.ts'
 import type { ExportRecord, LedgerTables } from '../tables.ts'
 import { arrivalOf, ordersOf } from './arrival.ts'
@@ -18,7 +18,7 @@ export const readingsOf = (
   parts: partsOf(turns),
 })
 
-const jobsOf = ({ db, write }: Exclusive): Jobs => ({
+const jobsOf = ({ db, write }: Exclusive): Ledger['jobs'] => ({
   id: (name, gateway) =>
     write(async (writer) => {
       await writer
@@ -40,7 +40,7 @@ const jobsOf = ({ db, write }: Exclusive): Jobs => ({
   },
 })
 
-const exportsOf = ({ db }: Exclusive): Exports => ({
+const exportsOf = ({ db }: Exclusive): Ledger['exports'] => ({
   ofRun: (runId) =>
     db
       .selectFrom('export')
@@ -102,7 +102,7 @@ const exportsOf = ({ db }: Exclusive): Exports => ({
   orders: (jobId) => ordersOf(db, jobId),
 })
 
-const profilesOf = ({ db }: Exclusive): Profiles => ({
+const profilesOf = ({ db }: Exclusive): Ledger['profiles'] => ({
   async latest(key, limit) {
     const rows = await finishedProfiles(db, key)
       .select(['profile.accepted', 'profile.content'])
@@ -128,8 +128,7 @@ const profilesOf = ({ db }: Exclusive): Profiles => ({
   },
 })
 
-/** @param place boot and PID namespace of this process (`ProcessTable.place`) */
-const chunksOf = ({ db }: Exclusive, place: string | undefined): Chunks => ({
+const chunksOf = ({ db }: Exclusive, place: string | undefined): Ledger['chunks'] => ({
   ofExport: (exportRow) =>
     db.selectFrom('chunk').selectAll().where('export_row', '=', exportRow).orderBy('number').execute(),
   ofRun: (runId) =>
@@ -169,13 +168,24 @@ const partsOf = ({ db }: Exclusive): Ledger['parts'] => ({
   async ofExport(exportRow) {
     const rows = db.selectFrom('part').selectAll().where('export_row', '=', exportRow).orderBy('number')
     return (await rows.execute()).map(
-      ({ number, state, fault, tallies, receipts_length, rows_read, rows_rejected, rows_skipped }) => ({
+      ({
+        number,
+        state,
+        fault,
+        tallies,
+        receipts_length,
+        rows_read,
+        rows_rejected,
+        rows_skipped,
+        takes,
+      }) => ({
         number,
         state,
         fault,
         tallies: readTallies(tallies),
         receiptsLength: receipts_length,
         rows: { read: rows_read, rejected: rows_rejected, skipped: rows_skipped },
+        takes,
       }),
     )
   },

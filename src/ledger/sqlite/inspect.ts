@@ -5,29 +5,18 @@ import { reasonOf } from '../../model/errors.ts'
 import type { Standing } from '../concerns.ts'
 import { readPack } from '../delivered-rows.ts'
 import { unpackHolds } from '../packed-records.ts'
-import {
-  ABANDONED_CLAIM,
-  MIGRATIONS,
-  openWithRoom,
-  PARTS,
-  SHAPE,
-  SHOWN_PEOPLE,
-  type SyncStatements,
-} from './database.ts'
+import { MIGRATIONS, openWithRoom, SHAPE, type SyncStatements } from './database.ts'
 import { asBytes } from './delivered.ts'
 import type { Exclusive } from './exclusive.ts'
 import { OVERDUE } from './open-work.ts'
 
-/** Limit of SQLite's messages about a damaged file. */
 const DAMAGES_SHOWN = 5
 
 interface HeldLease {
   readonly job: string
   readonly run: string
-  /** Owner, unique to the process; `processName` gives `host:pid`. */
   readonly owner: string
   readonly since: number
-  /** Time of expiry, unless the lease is renewed. */
   readonly until: number
 }
 
@@ -51,11 +40,9 @@ export interface LedgerFacts {
   readonly older: boolean
   readonly leases: readonly HeldLease[]
   readonly givenUp: readonly GivenUpRun[]
-  /** Begin of the latest run, milliseconds since the epoch; undefined without a run. */
   readonly latestRunAt: number | undefined
   /** When this file was copied from another ledger; undefined for an original. */
   readonly copiedAt: number | undefined
-  /** Fingerprint of the key; undefined before a key is used. */
   readonly fingerprint: string | undefined
   readonly gateways: readonly string[]
   /** True where the ledger knows people, gateways or finished runs. */
@@ -165,7 +152,6 @@ type Ask = (sql: string, ...parameters: readonly SQLInputValue[]) => ReturnType<
 /** Kysely's own tables. */
 const OF_STEPS: readonly string[] = ['table kysely_migration', 'table kysely_migration_lock']
 
-/** Columns, each with the column that must hold all of the values. */
 const REFERENCES = [
   ['run', 'job_id', 'job', 'id'],
   ['export', 'run_id', 'run', 'id'],
@@ -179,7 +165,6 @@ const REFERENCES = [
 const COUNTED = `chunk join export on export.id = chunk.export_row join run on run.id = export.run_id
   where chunk.state = 'settled' and run.pruned_at is null`
 
-/** Queries that count records with lost parts. */
 const LOSSES = {
   'finished exports without their chunks': `export where state = 'finished' and reading = 'whole' and totals is null
     and id not in (select export_row from chunk)`,
@@ -235,7 +220,7 @@ const shapeOf = (ask: Ask): ReadonlyMap<string, unknown> =>
 
 function shapeDifferences(ask: Ask): string[] {
   const fresh = new DatabaseSync(':memory:')
-  for (const statement of [...SHAPE, ...SHOWN_PEOPLE, ...PARTS, ABANDONED_CLAIM]) fresh.exec(statement)
+  for (const statement of SHAPE) fresh.exec(statement)
   const wanted = shapeOf((sql) => fresh.prepare(sql).all())
   fresh.close()
   const found = shapeOf(ask)

@@ -31,7 +31,7 @@ export function installationOf({ db, write, writeHot }: Exclusive) {
   return {
     installation,
     /**
-     * Call within the transaction that begins a run. @throws WaybillError `key-differs` if the key was changed since this process used the key
+     * Call within the transaction that begins a run. @throws `key-differs` if the key was changed since this process used the key
      */
     async assertKey(writer: Writer): Promise<void> {
       const known = await keyOf(writer)

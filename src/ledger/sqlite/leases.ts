@@ -4,6 +4,7 @@
  */
 import { type Kysely, sql } from 'kysely'
 import { WaybillError } from '../../model/errors.ts'
+import type { Acting } from '../audit.ts'
 import type { Claimed, ClaimRequest, Lease, Leases, Ledger, PartOf, RightOfWay } from '../ledger.ts'
 import { type LeaseRecord, type LedgerTables, processName } from '../tables.ts'
 import { jobName, noteAudit } from './audit.ts'
@@ -44,7 +45,14 @@ const leases = ({ db, dialect, write }: Exclusive): Leases => ({
         .values({ job_id: jobId, part: place, ...lease })
         .onConflict((conflict) => conflict.columns(['job_id', 'part']).doUpdateSet(lease))
         .execute()
-      if (part !== undefined) return { ok: true, lease: { jobId, runId, token, part } }
+      if (part !== undefined) {
+        const { exportRow, number } = part
+        await statements.run(
+          'update part set takes = takes + 1 where export_row = ? and number = ?',
+          ...[exportRow, number],
+        )
+        return { ok: true, lease: { jobId, runId, token, part } }
+      }
       await writer
         .deleteFrom('waiting')
         .where('job_id', '=', jobId)
@@ -78,21 +86,47 @@ const leases = ({ db, dialect, write }: Exclusive): Leases => ({
     const at = await leaseTime(db, dialect, now)
     return (await leasesOfJob(db, jobId)).some((one) => one.part > 0 && isHeld(one, at, isDead))
   },
-  askToStop: (runId, acting) =>
-    write(async (writer) => {
-      const held = writer
-        .updateTable('lease')
-        .where('run_id', '=', runId)
-        .where('expires_at', '>', await leaseTime(writer, dialect, acting.at))
-        .set({ stop_by: acting.by })
-        .returning('job_id')
-      const [found] = await held.execute()
-      if (found === undefined) return false
-      const job = await jobName(writer, found.job_id)
-      await noteAudit(writer, { ...acting, action: 'stop', job, run: runId, subject: null })
-      return true
-    }),
+  stop: stopOf({ dialect, write }),
 })
+
+const stopOf =
+  ({ dialect, write }: Pick<Exclusive, 'dialect' | 'write'>): Leases['stop'] =>
+  (runId, acting, isDead) =>
+    write(async (writer, statements) => {
+      const running = writer.selectFrom('run').where('id', '=', runId).where('state', '=', 'running')
+      const run = await running.select('job_id').executeTakeFirst()
+      if (run === undefined) return 'not-under-way'
+      const now = await leaseTime(writer, dialect, acting.at)
+      const held = (await leasesOfJob(writer, run.job_id)).filter((one) => isHeld(one, now, isDead))
+      if (held.length > 0 && held.every((one) => one.run_id !== runId)) return 'not-under-way'
+      if (held.length === 0) await endAbandoned(writer, statements, { jobId: run.job_id, runId }, acting)
+      const asked = writer.updateTable('lease').set({ stop_by: acting.by }).where('run_id', '=', runId)
+      const anew = await asked
+        .where(({ or, eb }) => or([eb('stop_by', 'is', null), eb('stop_by', '!=', acting.by)]))
+        .returning('part')
+        .execute()
+      if (held.length === 0 || anew.some(({ part }) => part === 0)) {
+        const job = await jobName(writer, run.job_id)
+        await noteAudit(writer, { ...acting, action: 'stop', job, run: runId, subject: null })
+      }
+      return held.length > 0 ? 'asked' : 'ended'
+    })
+
+/** Ends a run that no process holds. A halted process that wakes writes nothing more; requests in flight are settled by the next run. */
+async function endAbandoned(
+  writer: Writer,
+  statements: Statements,
+  { jobId, runId }: Pick<Lease, 'jobId' | 'runId'>,
+  { by, at }: Acting,
+): Promise<void> {
+  await endLeases(statements, jobId, 0)
+  await writer
+    .updateTable('run')
+    .set({ state: 'interrupted', reason: 'asked-to-stop', detail: `${by} has stopped it`, ended_at: at })
+    .set({ worked_at: null })
+    .where('id', '=', runId)
+    .execute()
+}
 
 /** Number of a lease within its job. */
 const placeOf = (part: PartOf | undefined): number => (part === undefined ? 0 : part.number + 1)
@@ -108,7 +142,7 @@ async function lastLease(
   const all = await leasesOfJob(database, jobId)
   const own = all.find((one) => one.part === placeOf(part))
   if (own === undefined || part !== undefined) return own
-  // Whoever asks about the job hears of an outage that a part has met.
+  // An outage of a part is one of the job.
   const met = all.find((one) => one.outage !== null && one.run_id === own.run_id && one.expires_at > 0)
   return { ...own, outage: met?.outage ?? null }
 }
@@ -116,7 +150,7 @@ async function lastLease(
 const isHeld = (lease: LeaseRecord, now: number, isDead: (owner: string) => boolean): boolean =>
   lease.expires_at > now && !isDead(lease.owner)
 
-/** @throws WaybillError `lease-lost` if a different process holds the job now */
+/** @throws `lease-lost` if a different process holds the job now */
 export function assertHeld(statements: Statements, { jobId, token, runId, part }: Lease): MaybePromise<void> {
   return statements.assert(
     `select '1' from lease where job_id = ? and token = ?${statements.dialect.forShare}`,
@@ -143,12 +177,12 @@ export async function claimAccounts(
   const claim = () =>
     statements.all(
       // In a fixed order: two jobs never wait for each other.
-      `insert into claim (gateway, account, job_id, token)
-        select cast(? as text), hash, cast(? as bigint), cast(? as bigint) from (${hashes}) as asked where true order by hash
-        on conflict (gateway, account) do update set token = excluded.token where claim.job_id = excluded.job_id
+      `insert into claim (gateway, account, job_id)
+        select cast(? as text), hash, cast(? as bigint) from (${hashes}) as asked where true order by hash
+        on conflict (gateway, account) do update set job_id = excluded.job_id where claim.job_id = excluded.job_id
         returning ${hex('account')} as account, (select max(at) from abandoned_claim as abandoned
           where abandoned.gateway = claim.gateway and abandoned.account = claim.account and run_id != ?) as abandoned_at`,
-      ...[gateway, lease.jobId, lease.token, JSON.stringify(accounts), lease.runId],
+      ...[gateway, lease.jobId, JSON.stringify(accounts), lease.runId],
     )
   const time = () => leaseTime(writer, statements.dialect, request.now)
   let claimed = await claim()
@@ -223,8 +257,13 @@ export async function endOwnClaims(statements: Statements, { jobId }: Lease): Pr
 const NEXT_TOKEN = '(select max(token) + 1 from lease other where other.job_id = lease.job_id)'
 
 /** Refuses all further writes of those who work on parts of the job. */
-export async function endParts(statements: Statements, { jobId }: Lease): Promise<void> {
-  for (const { part } of await statements.all('select part from lease where job_id = ? and part > 0', jobId))
+export const endParts = (statements: Statements, { jobId }: Lease): Promise<void> =>
+  endLeases(statements, jobId, 1)
+
+/** @param from least number of a lease */
+async function endLeases(statements: Statements, jobId: number, from: number): Promise<void> {
+  const ended = await statements.all('select part from lease where job_id = ? and part >= ?', jobId, from)
+  for (const { part } of ended)
     await statements.run(
       `update lease set token = ${NEXT_TOKEN}, expires_at = 0 where job_id = ? and part = ?`,
       ...[jobId, Number(part)],
@@ -267,7 +306,7 @@ export async function renewLease(
 /** A lease is renewed several times a minute: after a longer gap the process was stopped, or the machine slept. */
 const STOOD_STILL_MS = 60_000
 
-/** @param at milliseconds since the epoch; nothing is counted if the clock was set back */
+/** @param at nothing is counted if the clock was set back */
 export async function countWork(
   writer: Writer,
   runId: string,

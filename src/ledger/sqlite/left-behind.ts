@@ -22,7 +22,6 @@ export const leftBehind = ({ db }: Exclusive, place: string | undefined): LeftBe
   ...decided(db),
 })
 
-/** Records in doubt, and their outcomes since. */
 const doubtfulRecords = (
   db: Database,
 ): Pick<LeftBehind, 'inDoubt' | 'inDoubtWith' | 'moves' | 'settledBy'> => ({
@@ -73,7 +72,6 @@ const doubtfulRecords = (
       .then((rows) => rows.flatMap(({ run, count }) => (run === null ? [] : [{ run, count }]))),
 })
 
-/** Records that are not sent until their doubt is settled. */
 const heldRecords = (
   db: Database,
   place: string | undefined,
@@ -114,7 +112,6 @@ const heldRecords = (
   },
 })
 
-/** Rows that readings of an export left behind. */
 const readings = (db: Database): Pick<LeftBehind, 'ofEarlierReadings' | 'rows'> => ({
   ofEarlierReadings: ({ jobId, exportId, before, selection }, rows) =>
     inSlices(rows, (slice) =>
@@ -151,7 +148,6 @@ const readings = (db: Database): Pick<LeftBehind, 'ofEarlierReadings' | 'rows'> 
       .execute(),
 })
 
-/** Decisions of people and of later runs. */
 const decided = (db: Database): Pick<LeftBehind, 'resolutions' | 'decidedContents' | 'decisions'> => ({
   resolutions: (runId) =>
     db
@@ -197,10 +193,8 @@ const withChunk = (database: Database) =>
 const inBalance = (database: Database) => withChunk(database).where('chunk.state', '=', 'settled')
 
 /**
- * Outcome of a resolved doubt.
- * A record in doubt that proves stored counts as accepted in the run that sent the record. In runs that only held the record back, and where the
- * record occurred a second time, nothing was sent: the record counts as unchanged there. A record that a later run has sent again counts as
- * accepted in the later run alone, where the receipt is. Thus exactly one run counts each record.
+ * Outcome of a resolved doubt, counted by exactly one run. A record that proves stored counts as accepted in the run that sent it, and as unchanged
+ * where it was held back or occurred a second time. A record sent again counts as accepted in the later run alone, where the receipt is.
  */
 const BECAME = sql<'accepted' | 'unchanged' | 'rejected'>`case
   when exception.state in ('rejected', 'settled') then 'rejected'

@@ -1,5 +1,5 @@
 /** Look-ups by hashed key, many at a time: records in doubt and people. */
-import type { HeldDoubt, People, Slots } from '../ledger.ts'
+import type { HeldDoubt, Ledger, Slots } from '../ledger.ts'
 import type { AccountIdCipher } from '../sealed-ids.ts'
 import { confirmPeople } from './account-writes.ts'
 import { noteAudit } from './audit.ts'
@@ -54,7 +54,7 @@ export const slotsOf = (
   },
 })
 
-export const peopleOf = (turns: Exclusive, ids: AccountIdCipher): Omit<People, 'scrub'> => ({
+export const peopleOf = (turns: Exclusive, ids: AccountIdCipher): Omit<Ledger['people'], 'scrub'> => ({
   ...accountsOf(turns, ids),
   ...forgottenPeople(turns, ids),
   ...notesOnPeople(turns),
@@ -64,7 +64,7 @@ const accountsOf = (
   { db, dialect, write }: Exclusive,
   { open, seal }: AccountIdCipher,
 ): Pick<
-  People,
+  Ledger['people'],
   'accounts' | 'sharedReferences' | 'sharedIds' | 'registeredBy' | 'knownAccounts' | 'confirm'
 > => ({
   async accounts(gateway, references) {
@@ -140,7 +140,7 @@ const accountsOf = (
 const forgottenPeople = (
   { db, dialect, write }: Exclusive,
   { seal }: AccountIdCipher,
-): Pick<People, 'forgotten' | 'forget'> => ({
+): Pick<Ledger['people'], 'forgotten' | 'forget'> => ({
   async forgotten(gateway, references) {
     const ofGateway = db.selectFrom('forgotten').where('gateway', '=', gateway)
     const found = new Map<string, number>()
@@ -160,8 +160,10 @@ const forgottenPeople = (
     }),
 })
 
-/** Results of earlier runs by person. */
-const notesOnPeople = ({ db, dialect }: Exclusive): Pick<People, 'collected' | 'medicalRequests'> => ({
+const notesOnPeople = ({
+  db,
+  dialect,
+}: Exclusive): Pick<Ledger['people'], 'collected' | 'medicalRequests'> => ({
   async collected(jobId, people) {
     const rows = await rowsOf(dialect, people, (keys) =>
       db

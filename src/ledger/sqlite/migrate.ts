@@ -11,7 +11,6 @@ export type OnNewLedger = () => number | undefined
 
 interface Migrating {
   readonly migrations: Readonly<Record<string, Migration>>
-  /** Names of the migrations that the ledger has. */
   readonly applied: readonly string[]
   /** File or address of the ledger, without a password. */
   readonly where: string
@@ -24,7 +23,7 @@ interface Migrating {
 export const MOVED = 'moved '
 export const BEING_COPIED = 'being copied '
 
-/** @throws WaybillError `ledger-moved`, `copy-unfinished`, `ledger-newer`, `ledger-older` (from before the first release: hashes were made in another way) */
+/** @throws `ledger-moved`, `copy-unfinished`, `ledger-newer`, `ledger-older` (from before the first release: hashes were made in another way) */
 export function assertKnown(
   migrations: Migrating['migrations'],
   applied: readonly string[],
@@ -54,7 +53,7 @@ export function assertKnown(
 /** Address, as the file has it. */
 export const movedTo = (name: string): string => name.slice(MOVED.length).split(' ')[1] ?? 'a database'
 
-/** @throws WaybillError as `assertKnown` */
+/** @throws as `assertKnown` */
 export async function migrate(
   writer: Writer,
   { migrations, applied, where, schema, onNew }: Migrating,

@@ -20,7 +20,7 @@ const BUSY_TIMEOUT_MS = 10_000
  * @param onNew called before a new ledger is made; throws to refuse a new ledger
  * @param ids cipher of account ids
  * @param access `read`: SQLite refuses all writes, and a ledger of an older form stays as it is
- * @throws WaybillError `ledger-unusable` (cannot be opened or written), `ledger-newer` (written by a newer program), `ledger-older`; errors of
+ * @throws `ledger-unusable` (cannot be opened or written), `ledger-newer` (written by a newer program), `ledger-older`; errors of
  * `onNew`
  */
 export async function openLedger(
@@ -68,7 +68,7 @@ async function openDatabase(
   }
 }
 
-/** @throws WaybillError as `assertKnown`, and `ledger-unusable` for a file without the tables of this version */
+/** @throws as `assertKnown`, and `ledger-unusable` for a file without the tables of this version */
 async function assertCurrent(database: Kysely<LedgerTables>, file: string): Promise<void> {
   const applied = await appliedMigrations(database)
   assertKnown(MIGRATIONS, applied, file)

@@ -1,4 +1,4 @@
-/** Work that somebody may have forgotten, beside the runs: notices, late exports, pauses, fires, timetables, a copy. Read for a list, not often. */
+/** Work beside the runs that somebody may have forgotten. Read for a list, not often. */
 import { sql } from 'kysely'
 import type { OpenWork } from '../concerns.ts'
 import { readTallies } from '../run-writes.ts'

@@ -1,8 +1,6 @@
 /**
- * Removes the detail of old runs from the ledger, except possibly sent records of given-up runs.
- * No run may be using the detail: every transaction first checks that no process holds the job and no run of the job is unfinished. A process
- * that takes the lease later finds the remaining detail. A run is marked first and emptied afterwards, in short transactions, so that processes
- * get their turns in between. If the process is killed in between, the next pruning continues.
+ * Removes the detail of old runs, except possibly sent records of given-up runs. Every transaction first checks that no process holds the job and no
+ * run of the job is unfinished. A run is marked first and emptied in short transactions; after a kill the next pruning continues.
  */
 
 import { DatabaseSync } from 'node:sqlite'
@@ -253,7 +251,7 @@ export interface Compacted {
 
 /**
  * Gives empty pages back. A file without incremental vacuum is rewritten, but only while no lease is held, as rewriting blocks every process.
- * @throws WaybillError `ledger-unusable`
+ * @throws `ledger-unusable`
  */
 export function compactLedger(file: string, now: number): Compacted {
   const database = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })

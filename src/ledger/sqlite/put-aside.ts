@@ -1,7 +1,6 @@
 /** Exports that a person has put aside: later runs pass over each, until its content changes. */
 import { sql } from 'kysely'
-import type { PutAside } from '../audit.ts'
-import { asideContent } from '../audit.ts'
+import { asideContent, type PutAside } from '../audit.ts'
 import { noteAudit } from './audit.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
 

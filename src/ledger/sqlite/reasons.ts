@@ -4,11 +4,11 @@
  */
 
 import { type Kysely, type OrderByItemBuilder, sql } from 'kysely'
-import type { LeftExample, Reasons } from '../ledger.ts'
+import type { Ledger, LeftExample } from '../ledger.ts'
 import type { LedgerTables } from '../tables.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
 
-export const reasonsOf = ({ db }: Exclusive): Reasons => ({
+export const reasonsOf = ({ db }: Exclusive): Ledger['reasons'] => ({
   async ofRun(runId) {
     const groups = await exceptionsOf(db, runId)
       .where('exception.state', '!=', 'accepted')
@@ -108,10 +108,9 @@ async function readExamples(
 }
 
 /**
- * Sets `known_since` on the exceptions of a chunk, once all of them are in the ledger.
- * Two exceptions are alike if row and rule, the content of a record, and the code are equal. For records in doubt the code is not compared.
- * The byte offset must match, too, as by now the mapping may find another row under the number. In a rejects file the offset differs, and only
- * the number is kept. Exceptions that were settled or decided meanwhile count as new.
+ * Sets `known_since` on the exceptions of a chunk. Two are alike if row and rule, content, code (not for doubts) and byte offset are equal: by now the
+ * mapping may find another row under the number. In a rejects file the offset differs, and only the number is kept. Settled or decided ones count as
+ * new.
  */
 export async function noteKnown(
   writer: Writer,

@@ -480,7 +480,6 @@ async function countRows(
     ...[read, rejected, skipped, part.exportRow, part.number],
   )
 }
-/** @returns the row of each batch */
 async function insertBatches(
   statements: Statements,
   intents: readonly BatchIntent[],
@@ -516,7 +515,7 @@ const BatchRow = z.object({
   place: z.string().nullable(),
 })
 
-/** @param place boot and PID namespace of this process (`ProcessTable.place`). @throws WaybillError `state-illegal` */
+/** @param place boot and PID namespace of this process (`ProcessTable.place`). @throws `state-illegal` */
 async function moveBatch(
   statements: Statements,
   place: string | undefined,

@@ -1,7 +1,6 @@
 /** Begins and lists runs. Keeps the decisions of people on runs and jobs: pauses of jobs, and acknowledgements of rejects that stay as they are. */
 import { type RawBuilder, sql } from 'kysely'
 import {
-  type Acknowledgements,
   type Lease,
   type Ledger,
   noTallies,
@@ -9,7 +8,6 @@ import {
   type Pauses,
   type RunFilter,
   type RunLedger,
-  type Runs,
   readTallies,
   type Tallies,
 } from '../ledger.ts'
@@ -36,7 +34,7 @@ const beginnings = (
   { write }: Exclusive,
   assertKey: (writer: Writer) => Promise<void>,
   begun: (lease: Lease, tallies?: Tallies) => RunLedger,
-): Pick<Runs, 'start' | 'resume' | 'ofPart' | 'amend'> => ({
+): Pick<Ledger['runs'], 'start' | 'resume' | 'ofPart' | 'amend'> => ({
   async start(lease, start) {
     await write(async (writer, statements) => {
       await assertHeld(statements, lease)
@@ -89,7 +87,7 @@ const beginnings = (
   amend: (lease) => begun(lease),
 })
 
-function knownRuns({ db }: Exclusive): Pick<Runs, 'unfinished' | 'find' | 'list' | 'count'> {
+function knownRuns({ db }: Exclusive): Pick<Ledger['runs'], 'unfinished' | 'find' | 'list' | 'count'> {
   const filtered = (only: RunFilter) =>
     db
       .selectFrom('run')
@@ -137,8 +135,7 @@ function knownRuns({ db }: Exclusive): Pick<Runs, 'unfinished' | 'find' | 'list'
   }
 }
 
-/** Runs that need a person. */
-const openRuns = ({ db }: Exclusive): Pick<Runs, 'openMatters' | 'openPeople'> => ({
+const openRuns = ({ db }: Exclusive): Pick<Ledger['runs'], 'openMatters' | 'openPeople'> => ({
   async openMatters() {
     const failed = await db.selectFrom('run').select('run.id').where(FAILED_STILL).execute()
     const exports = await db
@@ -295,7 +292,7 @@ const hasReason = (code: string): Condition => sql`(run.reason = ${code}
   or exists (select 1 from export where export.run_id = run.id and export.state = 'failed' and export.reason = ${code})
   or ${left(sql`exception.state in ('rejected', 'in-doubt') and exception.code = ${code}`)})`
 
-const acknowledgementsOf = ({ db, write }: Exclusive): Acknowledgements => ({
+const acknowledgementsOf = ({ db, write }: Exclusive): Ledger['acknowledgements'] => ({
   of: (runId) =>
     db
       .selectFrom('resolution')

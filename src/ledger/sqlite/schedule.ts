@@ -1,6 +1,6 @@
 /**
- * Timetables of jobs, fires, arrived files, judgements of deadlines, notices and their targets. All processes that keep a schedule on one ledger
- * share them. Files are stored under the name of the job, regardless of the gateway.
+ * Timetables, fires, arrived files, judgements of deadlines, notices and their targets, shared by all processes of a ledger. Files are stored under
+ * the name of the job, regardless of the gateway.
  */
 import type {
   DeliveredFile,
@@ -210,7 +210,6 @@ const notificationsOf = (turns: Exclusive): Notifications => ({
   ...receivedBy(turns),
 })
 
-/** Notices on their way. */
 const outbox = ({ db, write }: Exclusive): Pick<Notifications, 'add' | 'claim' | 'move' | 'revive'> => ({
   add: (jobId, notifications, at) =>
     write(async (writer) => {

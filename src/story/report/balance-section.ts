@@ -85,10 +85,8 @@ type FlowCounts = Pick<RunSummary, 'rows' | 'records'>
 
 interface FlowNode {
   readonly id: string
-  /** From 0, left to right. */
   readonly column: number
   readonly name: string
-  /** Exact number of rows or records. */
   readonly count: number
   /** Undefined for rows read and for kinds of records, which are no outcomes. */
   readonly outcome?: Outcome
@@ -217,7 +215,6 @@ type PlacedNode = SankeyNode<FlowNode, FlowLink>
 type PlacedLink = SankeyLink<FlowNode, FlowLink>
 
 interface FlowForm {
-  /** Pixels from a column to the next. */
   readonly columnWidth: number
   /** Pixels for the text beside the last column. */
   readonly textWidth: number
@@ -229,7 +226,6 @@ const NODE_WIDTH = 10
 /** Pixels between nodes, so that the texts of thin nodes do not overlap. */
 const PADDING = 24
 const MARGIN = 8
-/** Room for a line of text above the picture. */
 const LINE = 20
 /** Approximate width of a character in the browser's font. */
 const CHARACTER = 7.8

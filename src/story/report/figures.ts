@@ -1,7 +1,4 @@
-/**
- * Elements of a report: instants and durations in words, coordinates, names of files, outcomes with name, mark, colour and pattern. Tables scroll on
- * a narrow page, and fold if long.
- */
+/** Elements of a report: instants, durations, coordinates, names, outcomes, and tables that scroll on a narrow page and fold if long. */
 import { DateTime } from 'luxon'
 import type { RecordCounts } from '../../model/balance.ts'
 import { html, n } from '../../system/shown-text.ts'
@@ -91,7 +88,6 @@ ${stripes('unaccounted', 0, 3)}
 </defs></svg>`
 
 interface Column {
-  /** Plain text. */
   readonly head: string
   /** True for numbers, aligned to the right. */
   readonly number?: true
@@ -102,15 +98,12 @@ export const words = (...heads: readonly string[]): Column[] => heads.map((head)
 /** Columns of numbers. */
 export const counts = (...heads: readonly string[]): Column[] => heads.map((head) => ({ head, number: true }))
 
-/** Cells as HTML; the first cell names the line. */
 type Line = readonly string[]
 
 interface TableOptions {
-  /** Name of the table for screen readers. */
   readonly label: string
   readonly columns: readonly Column[]
   readonly lines: readonly Line[]
-  /** Bold last line. */
   readonly total?: Line
   /** Classes. A table of `blocks` shows each line as a block on a narrow page, with the heads beside the cells. */
   readonly kind?: string

@@ -8,8 +8,7 @@ import { lstat, readFile } from 'node:fs/promises'
 import { relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { scaleLinear } from 'd3-scale'
-import type { Reason } from '../../ledger/ledger.ts'
-import { wordsOf } from '../../ledger/runs.ts'
+import { type Reason, wordsOf } from '../../ledger/ledger.ts'
 import { allRecords, kindsShown, type RecordCounts } from '../../model/balance.ts'
 import { KIND_NAMES } from '../../model/record.ts'
 import { shipped } from '../../system/shipped.ts'
@@ -29,6 +28,7 @@ import {
   knownWords,
   leftBehindWords,
   owedNote,
+  partsCells,
   prunedNote,
   unjudgedNote,
 } from '../words.ts'
@@ -61,13 +61,10 @@ export const isReportOf = (beginning: string, run: string): boolean =>
   beginning.includes(`<meta name="${RUN_META}" content="${html(run)}">`)
 
 interface ReportContext {
-  /** Milliseconds since the epoch. */
   readonly writtenAt: number
-  /** Version of the program. */
   readonly version: string
   /** Next steps with commands, as `waybill show` prints them; empty for none. */
   readonly nextSteps: readonly Step[]
-  /** Meanings of reason codes. */
   readonly explanations: Explanations
   /** Files of the run in the home; undefined if not read. */
   readonly outputs?: readonly OutputFile[] | undefined
@@ -120,7 +117,6 @@ const contents = (sections: readonly Section[]): string =>
   `<nav aria-label="Contents"><ul>${sections.map(({ id, name }) => `<li><a href="#${id}">${name}</a></li>`).join('')}</ul></nav>`
 
 type ReportParts = Parameters<typeof gatherDetails>[0] & {
-  /** Version of the program. */
   readonly version: string
   /** Reads the files of the run; without it, the report leaves files out. */
   readonly outputsOf?: (summary: RunSummary) => Promise<readonly OutputFile[]>
@@ -128,7 +124,7 @@ type ReportParts = Parameters<typeof gatherDetails>[0] & {
 
 /**
  * Writes the page as HTML, to keep or to mail.
- * @throws WaybillError `run-not-found`
+ * @throws `run-not-found`
  */
 export async function runReport(parts: ReportParts, runId: string): Promise<string> {
   const { now, version, outputsOf } = parts
@@ -177,10 +173,8 @@ export function verdictOf(summary: RunSummary): Verdict {
     : verdict('left', `Finished: ${left.join(', ')}`)
 }
 
-/** Mark beside the words of a verdict. */
 const MARKS: Readonly<Record<Verdict['level'], string>> = { well: '✓', left: '!', open: '…', bad: '×' }
 
-/** @param writtenAt milliseconds since the epoch */
 function runHeader({ summary, startedAt, endedAt, zone, exports }: DetailedStory, writtenAt: number): string {
   const { level, words } = verdictOf(summary)
   const time = (at: number): string =>
@@ -232,7 +226,6 @@ function outcomeLine(summary: RunSummary): string {
     .join('')}</ul>`
 }
 
-/** Range of a backfill, without its folder, which matters only on its machine. */
 const backfillFact = ({ backfill }: RunSummary, exports: number) =>
   backfill === undefined
     ? []
@@ -433,7 +426,6 @@ function shareBar(counts: RecordCounts): string {
   return `<svg class="bar" viewBox="0 0 ${BAR_WIDTH} 12" width="${BAR_WIDTH}" height="12" aria-hidden="true">${parts.join('')}</svg>`
 }
 
-/** Counts of the run as a whole, if any. */
 function beside({ rows, leftOut, accounts, primaryCare, careTeams, requests }: RunSummary): string {
   const facts: [string, string][] = [['accounts', accountsWords(accounts)]]
   const { marked, unmarked } = primaryCare
@@ -478,8 +470,17 @@ ${foldedTable(
   },
   SHOWN,
   'more exports',
-)}
+)}${exports.map(partsOf).join('')}
 </section>`
+}
+
+/** Table of the parts of an export that workers read together. */
+function partsOf({ name, parts = [] }: DetailedExport): string {
+  if (parts.length === 0) return ''
+  const { head, lines } = partsCells(parts)
+  const [part, state, rows, taken, worker] = head
+  const columns = [...words(part, state), ...counts(rows, taken), ...words(worker)]
+  return table({ label: `Parts of ${name}`, columns, lines: lines.map((cells) => cells.map(html)) })
 }
 
 function lineOf({ name, counts, state, error, reading }: DetailedExport): string[] {
@@ -496,8 +497,8 @@ const REASONS_SHOWN = 20
 const NAMED = 4
 
 /**
- * Reasons for rows and records left behind, most frequent first. A reason of many rules or exports is one line. Meanings and remedies come from
- * docs/reasons.md, which is part of the program. Below: warnings, differences from earlier deliveries, and next steps.
+ * Reasons of rows and records, most frequent first; one line for many rules or exports. Meanings and remedies come from docs/reasons.md, part of the
+ * program. Below: warnings, differences from earlier deliveries, next steps.
  */
 function reasonsSection({ summary, reasons }: DetailedStory, explanations: Explanations): string {
   if (reasons.length === 0 && summary.pruned === undefined) return ''
@@ -515,7 +516,6 @@ ${meanings(summary, new Set(reasons.map(({ code }) => code)), explanations)}
 </section>`
 }
 
-/** Meanings of the codes in the table. */
 function meanings(summary: RunSummary, codes: ReadonlySet<string>, explanations: Explanations): string {
   const found = [...codes].flatMap((code) => {
     const explanation = explanations.get(code)
@@ -569,7 +569,6 @@ function reasonLine(
   ]
 }
 
-/** @param all as HTML */
 const names = (all: readonly string[], what: string): string =>
   all.length > NAMED
     ? `${all.slice(0, NAMED - 1).join(', ')} and ${n(all.length - NAMED + 1)} more ${what}`
@@ -582,7 +581,6 @@ interface Explanation {
   readonly remedy: string
 }
 
-/** Explanations by code. */
 type Explanations = ReadonlyMap<string, Explanation>
 
 /** Empty for a program without the page: the report then names only the page. */

@@ -18,7 +18,6 @@ import {
   words,
 } from './figures.ts'
 
-/** Most pauses to show: the longest. */
 const PAUSES_SHOWN = 12
 const BINS = 60
 const LINES = 12
@@ -175,7 +174,6 @@ function throughputTable({ bins, pauses }: Throughput): string {
 /** Shortest pause to show: a batch that waits its turn takes as long. */
 const SHORTEST_PAUSE_MS = 1_000
 
-/** A part of the working time, and the work in it. */
 interface Bin {
   /** Working time before the bin, in milliseconds; `length` is the length of the bin. */
   readonly at: number

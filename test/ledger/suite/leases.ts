@@ -422,17 +422,41 @@ export function leasesSuite(open: OpenLedger): void {
 
     it('asks whoever runs it to stop, as long as somebody does; not what comes after', async () => {
       const stopBy = async () => (await ledger.leases.last(jobId))?.stop_by
+      const stop = (run: string, at: number, isDead = alive) =>
+        ledger.leases.stop(run, { by: 'ann', note: null, at }, isDead)
       const run = await startRun()
-      expect(await ledger.leases.askToStop('run-9', { by: 'ann', note: null, at: NOW })).toBe(false)
-      expect(await ledger.leases.askToStop('run-1', { by: 'ann', note: null, at: NOW + TTL })).toBe(false)
+      expect(await stop('run-9', NOW)).toBe('not-under-way')
       expect(await stopBy()).toBeNull()
-      expect(await ledger.leases.askToStop('run-1', { by: 'ann', note: null, at: NOW + TTL - 1 })).toBe(true)
+      expect(await stop('run-1', NOW + TTL - 1)).toBe('asked')
       expect(await stopBy()).toBe('ann')
+      expect(await stop('run-1', NOW + TTL - 1)).toBe('asked')
+      const notes = (await ledger.audit.read({})).filter(({ action }) => action === 'stop')
+      expect(notes).toMatchObject([{ run: 'run-1', by: 'ann' }])
       await ledger.runs.start({ ...run.lease, runId: 'run-2' }, begun('run-2'))
       expect(await stopBy()).toBeNull()
-      await ledger.leases.askToStop('run-2', { by: 'ann', note: null, at: NOW })
+      // Another run has the job.
+      expect(await stop('run-1', NOW)).toBe('not-under-way')
+      await stop('run-2', NOW)
       await lease({ runId: 'run-3', owner: 'there:2' }, () => true)
       expect(await stopBy()).toBeNull()
+    })
+
+    it.each([
+      ['whose lease has run out', NOW + TTL, alive],
+      ['whose process is dead', NOW, () => true],
+    ])('ends a run that is to stop, %s: whoever had it writes no more', async (_which, at, isDead) => {
+      const run = await startRun()
+      const person = { by: 'ann', note: 'enough', at }
+      expect(await ledger.leases.stop('run-1', person, isDead)).toBe('ended')
+      expect(await ledger.runs.find('run-1')).toMatchObject({
+        ...{ state: 'interrupted', reason: 'asked-to-stop', detail: 'ann has stopped it', ended_at: at },
+      })
+      await expect(run.assertHeld()).rejects.toMatchObject({ code: 'lease-lost' })
+      expect(await ledger.audit.read({})).toMatchObject([{ action: 'stop', run: 'run-1', note: 'enough' }])
+      expect(await ledger.leases.stop('run-1', person, isDead)).toBe('not-under-way')
+      // The next run of the job goes on with it.
+      expect((await ledger.runs.unfinished(jobId, 'ordinary'))?.id).toBe('run-1')
+      expect((await lease({ runId: 'run-2' })).token).toBeGreaterThan(run.lease.token)
     })
 
     it('tells who held a job last, also when it has run out or was let go', async () => {

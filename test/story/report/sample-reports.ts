@@ -1,7 +1,6 @@
 /** Pages of runs of every kind, as they are opened in the browser. */
 
-import type { reportPage } from '../../../src/story/report/report-page.ts'
-import { readExplanations } from '../../../src/story/report/report-page.ts'
+import { readExplanations, type reportPage } from '../../../src/story/report/report-page.ts'
 import type { DetailedStory } from '../../../src/story/run-story.ts'
 import { BEGAN, exportWith, factsWith, kinds, made, RUN, records, rows, workOf } from './sample-facts.ts'
 

@@ -87,7 +87,6 @@ function spread(cells: readonly string[], number: number, count: number): string
 /** Number at the start of a text, or NaN. */
 const size = (cell: string): number => Number.parseFloat(cell.replace(/^[<>=\s]+/, '').replace(',', '.'))
 
-/** Builds cases of findings. Code and unit of a finding stay together. */
 function findingCases({ columns, rows }: SampleTable, { draft, names, keeps }: Basis): object[] {
   const coded = columns.map(({ path }) => names.has(path) && isCoded(draft, path))
   const kept = rows.map((row) => row.map((cell, at) => (coded[at] && keeps(cell.trim()) ? cell.trim() : '')))

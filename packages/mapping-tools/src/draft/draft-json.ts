@@ -19,7 +19,6 @@ export interface JsonSample {
   /** Name of the element that is a row. */
   readonly element?: string | undefined
   readonly rows: readonly JsonValue[]
-  /** Builds a file with a single row. */
   readonly wrap: (row: JsonValue) => JsonValue
 }
 

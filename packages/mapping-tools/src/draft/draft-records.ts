@@ -16,7 +16,6 @@ import { ask, type Draft, type DraftLine, decide, indent, note, step } from './w
 
 type RecordsSample = Extract<Sample, { kind: 'records' }>
 
-/** Type with the meaning of its cells. */
 interface Drafted {
   readonly type: string
   readonly profile: Profile

@@ -43,12 +43,12 @@ export function draftSample(
   file: string,
   sample: Sample,
   vocabulary: Vocabulary,
-  shapes: readonly JsonShape[] = readShapes(),
 ): DraftedSample {
   if (sample.kind === 'table') {
     const { table } = sample
     return { draft: draftTable(name, file, table, vocabulary), rows: { kind: 'table', table } }
   }
+  const shapes = readShapes()
   const ofJson = (draft: Draft, rows: Pick<JsonSample, 'rows' | 'wrap'>): DraftedSample => ({
     draft,
     rows: { kind: 'json', sample: rows },
@@ -334,7 +334,6 @@ interface DraftedJson {
   readonly sample: JsonSample
 }
 
-/** Number of findings in a draft: measurements, and parts of the person. */
 function foundIn({ draft: { found, persons, row } }: DraftedJson): number {
   const isAsked = row.some(({ key, open }) => key === 'row.account.reference' && open)
   return found.length + persons.size - (isAsked ? 1 : 0)

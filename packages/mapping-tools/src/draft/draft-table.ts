@@ -36,7 +36,6 @@ import {
   scalar,
 } from './write-draft.ts'
 
-/** Draft without its row block, with the facts for the block. */
 interface Parts extends Omit<Draft, 'row' | 'persons' | 'genders' | 'dates' | 'yesOrNo'> {
   readonly profile: Profile
   readonly identity: readonly DraftLine[]

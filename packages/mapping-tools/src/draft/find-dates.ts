@@ -5,11 +5,8 @@ export interface DateForms {
   readonly forms: readonly string[]
   /** Day and month could be swapped in all of them: no number exceeds 12. */
   readonly ambiguous: boolean
-  /** True if there is a time of day. */
   readonly timed: boolean
-  /** True if every time has an offset. */
   readonly offset: boolean
-  /** Number of cells in other forms. */
   readonly unread: number
 }
 
@@ -35,7 +32,6 @@ const NUMBERED = [
   },
 ]
 
-/** Cell, and its number of occurrences in the column. */
 type Counted = readonly [cell: string, count: number]
 
 const total = (cells: readonly Counted[]): number => cells.reduce((sum, [, count]) => sum + count, 0)

@@ -18,7 +18,6 @@ export interface Observed {
   readonly doubtful?: boolean
   /** Paths of JSON to the date; the first with content is read. */
   readonly paths?: readonly string[]
-  /** Column of the time of day, if the dates are only days. */
   readonly time?: TimeColumn | undefined
   /** Columns of AM and PM, of offsets, of zones. */
   readonly rest?: readonly ColumnProfile[] | undefined

@@ -4,7 +4,6 @@ import type { Sample, SampleTable } from './read-sample.ts'
 import { members, scalar } from './write-draft.ts'
 
 export interface NamedSample {
-  /** File name without folders. */
   readonly file: string
   readonly sample: Sample
 }

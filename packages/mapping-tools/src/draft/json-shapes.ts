@@ -40,9 +40,7 @@ interface Leaf {
   readonly trail: Trail
   /** Place like `OBX.5.1`; for a field without components, the first component. */
   readonly place: string
-  /** Number of members to the segment, or to the object with its fields. */
   readonly segment: number
-  /** Number of members to the field. */
   readonly field: number
 }
 

@@ -13,8 +13,7 @@ import {
   tableCode,
 } from './coded-rules.ts'
 import { namesPerson } from './match-persons.ts'
-import type { Matches } from './match-wide.ts'
-import { holdsSigns } from './match-wide.ts'
+import { holdsSigns, type Matches } from './match-wide.ts'
 import type { ColumnProfile } from './profile-columns.ts'
 import { unitQuestions } from './unit-questions.ts'
 import type { Vocabulary } from './vocabulary.ts'

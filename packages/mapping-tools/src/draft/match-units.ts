@@ -46,11 +46,14 @@ export function matchUnit(
   if (named !== undefined) return plausible(named) ? found(named) : { kind: 'implausible', unit: named }
   const fitting = [entry.unit, ...(words.units.alternatives.get(entry.unit) ?? [])].filter(plausible)
   const [only, another] = fitting
+  const other = words.units.unconverted.get(key)
   if (only === undefined) return { kind: 'implausible', unit: entry.unit }
   if (another === undefined)
     return found(
       only,
-      only !== entry.unit && `the name has no unit; the values are plausible only in ${only}`,
+      other === undefined
+        ? only !== entry.unit && `the name has no unit; the values are plausible only in ${only}`
+        : `the name has no unit; is it ${only}, or ${other}, which nothing converts?`,
     )
   const middle = median(numbers)
   const usual = words.units.usual.get(key)

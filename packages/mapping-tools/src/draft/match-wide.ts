@@ -24,7 +24,6 @@ import {
 /** Lines for some columns. */
 export interface Matches {
   readonly lines: readonly DraftLine[]
-  /** Catalog keys of written rules. */
   readonly found: readonly string[]
   readonly used: ReadonlySet<string>
 }
@@ -41,7 +40,6 @@ export function matchMeasurements(
   const used = new Set<string>()
   const ofUnits = unitColumns(columns, vocabulary)
   const fasting = findFasting(columns, vocabulary)
-  /** Readings of each measurement. */
   const readings = new Map<string, readonly Reading[]>()
   const nextOf = (key: string, reading: Reading): readonly Reading[] => {
     const all = [...(readings.get(key) ?? []), reading]
@@ -147,7 +145,6 @@ interface Value {
   /** Unit as YAML; undefined for the catalog's. */
   readonly unit: string | undefined
   readonly how: Question | undefined
-  /** Remark on cells that are not numbers. */
   readonly odd: string | undefined
   readonly unitColumn: UnitColumn | undefined
   readonly ordinal: number
@@ -289,7 +286,6 @@ export interface CareTeams {
   readonly providers: ReadonlyMap<string, string>
 }
 
-/** Maximum number of providers in a draft: for each, all columns are searched. */
 const MOST_PROVIDERS = 40
 
 /** Finds columns of National Provider Identifiers with valid check digits, and columns with matching names. */
@@ -361,7 +357,6 @@ const PAIRS: Readonly<Record<string, readonly [smaller: string, per: number]>> =
   m: ['cm', 100],
 }
 
-/** Column with the meaning of its name. */
 interface NamedColumn {
   readonly column: ColumnProfile
   readonly key: string

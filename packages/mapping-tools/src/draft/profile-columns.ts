@@ -6,9 +6,7 @@ import type { Column, SampleTable } from './read-sample.ts'
 import type { Vocabulary } from './vocabulary.ts'
 
 export interface ColumnProfile extends NameWords, Column {
-  /** Cells row by row; empty if a cell means nothing. */
   readonly cells: readonly string[]
-  /** Cells with a meaning. */
   readonly filled: readonly string[]
   readonly distinct: ReadonlySet<string>
   readonly numbers: readonly number[]

@@ -16,7 +16,6 @@ export interface Column {
 /** A sample as a table of texts, from CSV or JSON. */
 export interface SampleTable {
   readonly read: ReadBlock
-  /** Remarks on the whole file. */
   readonly notes: readonly string[]
   readonly columns: readonly Column[]
   readonly rows: readonly (readonly string[])[]
@@ -34,7 +33,6 @@ export type Sample =
   | {
       /** Lines of several types, as documents; cells are named `cell_1` and so on. */
       readonly kind: 'records'
-      /** Without levels. */
       readonly read: ReadBlock
       readonly notes: readonly string[]
       readonly types: RecordTypes['types']
@@ -152,7 +150,6 @@ export async function openSample(path: string, read: object): Promise<OpenedSamp
   return { columns, notes, rows, whole: true }
 }
 
-/** Partial `read` block. */
 interface Dialect {
   readonly format: 'csv'
   readonly encoding?: string
@@ -165,7 +162,6 @@ interface Dialect {
 }
 
 const DELIMITERS = [',', ';', '\t', '|']
-/** Number of records examined for a delimiter or header. */
 const LOOKED_AT = 60
 
 /** Reads a CSV in its dialect: proven by extract (encoding, delimiter), or judged here (a preamble, lenient quotes). */
@@ -377,14 +373,11 @@ interface RecordType {
   readonly name: string
   /** Type of the enclosing record; undefined for the type that begins a row. */
   readonly above: string | undefined
-  /** Number of cells after the type. */
   readonly cells: number
 }
 
 interface RecordTypes {
-  /** Types, each after its enclosing type; the first begins a row. */
   readonly types: readonly RecordType[]
-  /** Types of lines before the first row and after the last. */
   readonly skip: readonly string[]
   /** Cell with the number of rows, from 1 after the type, in a line after the last row. */
   readonly count: { readonly type: string; readonly cell: number } | undefined
@@ -397,7 +390,6 @@ interface Line {
 
 const CODE = /^[A-Za-z0-9_]{1,8}$/
 const MOST_TYPES = 12
-/** Minimum share of lines of a type with full width; the others lack cells at their end. */
 const ALIKE = 0.95
 
 /**
@@ -532,7 +524,6 @@ export function headerBehindTitles(records: readonly Cells[]): number | undefine
 
 const hasNumber = (cells: Cells): boolean => filledOf(cells).some((cell) => NUMBER.test(cell))
 
-/** Records below a header that are not rows. */
 interface BelowHeader {
   readonly skip: number
   /** Name of a column with its unit: `Weight (lb)`. */

@@ -18,7 +18,6 @@ import {
 import type { Vocabulary } from './vocabulary.ts'
 import type { ReadBlock } from './write-draft.ts'
 
-/** Number of rows searched for a header. */
 const LOOKED_AT = 60
 
 type Words = Pick<Vocabulary, 'naming' | 'words'>

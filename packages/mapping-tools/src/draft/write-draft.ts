@@ -7,7 +7,6 @@ export interface DraftLine {
   readonly note?: string | undefined
   /** Key of the mapping that the line sets or asks about: `row.observedAt`, `biometrics.body-weight`. */
   readonly key?: string | undefined
-  /** Columns of a question. */
   readonly columns?: readonly string[] | undefined
   readonly open?: boolean | undefined
 }
@@ -59,7 +58,6 @@ export const list = (texts: readonly string[]): string => `[${texts.map(scalar).
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
-/** Value on a single line; omits undefined members. */
 function flow(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(flow).join(', ')}]`
   if (!isObject(value)) return typeof value === 'string' ? scalar(value) : String(value)
@@ -95,21 +93,16 @@ export interface Draft {
   readonly biometrics: readonly DraftLine[]
   readonly conditions: readonly DraftLine[]
   readonly careTeams: readonly DraftLine[]
-  /** Columns without a line. */
   readonly unused: readonly string[]
-  /** Catalog keys of rules, or of codes that occur. */
   readonly found: readonly string[]
-  /** True if a row is a finding; false if it is a visit. */
   readonly finding: boolean
   /** Columns or paths of measurements, codes, units, words for yes and no. */
   readonly coded: ReadonlySet<string>
   /** Columns or paths of the person, by part; cases hold made-up texts there. */
   readonly persons: ReadonlyMap<string, string>
-  /** Texts for genders in the mapping. */
   readonly genders: readonly string[]
   /** Columns or paths of dates; cases hold made-up dates in the forms of the column. */
   readonly dates: ReadonlyMap<string, DateForms>
-  /** Words for yes and no, which identify nobody. */
   readonly yesOrNo: readonly string[]
 }
 

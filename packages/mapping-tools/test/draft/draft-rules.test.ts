@@ -28,6 +28,28 @@ describe('measurements of a wide table', () => {
     expect(rules(column(name, ...cells))).toEqual([rule])
   })
 
+  // Numbers that read well in several units, and a share that reads well as a concentration.
+  test.each([
+    ['HDL %', ['25', '28'], [], 'most values are implausible in %'],
+    ['BMI %', ['55', '65'], [], 'most values are implausible in %'],
+    ['% HDL', ['25', '28'], [], 'with unknown words'],
+    ['HbA1c %', ['5.5', '6.0'], ['hba1c: "HbA1c %"'], undefined],
+    ['% Body Fat', ['25', '28'], ['body-fat: "% Body Fat"'], undefined],
+    ['Lp(a)', ['75', '30'], ['lipoprotein-a: "Lp(a)"'], 'mg/dL, or nmol/L'],
+    ['Lp(a) (mg/dL)', ['75', '30'], ['lipoprotein-a: "Lp(a) (mg/dL)"'], undefined],
+    ['Insulin', ['60', '50'], ['insulin: Insulin'], 'pmol/L'],
+    ['ACR', ['3', '2.1'], ['albumin-creatinine-ratio: ACR'], 'mg/mmol'],
+    ['vitamin_d', ['30', '35'], ['vitamin-d: vitamin_d'], 'ng/mL or nmol/L'],
+    ['vitamin_d', ['75', '80'], ['vitamin-d: { from: vitamin_d, unit: nmol/L }'], 'ng/mL or nmol/L'],
+    ['hs-CRP', ['1.1', '2.1'], ['c-reactive-protein-hs: hs-CRP'], 'mg/L or mg/dL'],
+    ['hs-CRP', ['0.1', '0.2'], ['c-reactive-protein-hs: { from: hs-CRP, unit: mg/dL }'], 'mg/L or mg/dL'],
+  ])('%s with %j is %j, and asks %s', (name, cells, written, question) => {
+    const drafted = column(name, ...cells)
+    expect(rules(drafted)).toEqual(written)
+    const asked = drafted.draft.biometrics.flatMap(({ note }) => note ?? [])
+    expect(asked).toEqual(question === undefined ? [] : [expect.stringContaining(question)])
+  })
+
   test.each([
     ['glu', ['Y', 'N']],
     ['site', ['1', '2']],

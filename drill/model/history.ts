@@ -22,7 +22,14 @@ export interface Line {
 
 export type Step =
   /** A file arrives under one of a few names, and a night follows. */
-  | { readonly what: 'deliver'; readonly job: number; readonly name: number; readonly lines: readonly Line[] }
+  | {
+      readonly what: 'deliver'
+      readonly job: number
+      readonly name: number
+      readonly lines: readonly Line[]
+      /** All answers of the night are lost: records are stored, and profiles cannot be read. */
+      readonly isUnanswered?: boolean
+    }
   /** A night that reads all files that lie there, or one of them. */
   | { readonly what: 'night'; readonly job: number; readonly only: number | undefined }
   /** A run that looks once more for what is in doubt, or sends it again. */
@@ -40,6 +47,10 @@ export type Step =
       readonly what: 'give up' | 'change mapping' | 'change mapping back' | 'rename rule'
       readonly job: number
     }
+  /** A look that sends nothing; or a person says that the gateway has what is in doubt, and is right. */
+  | { readonly what: 'reconcile' | 'accept'; readonly job: number }
+  /** A nightly file that was read is put away. */
+  | { readonly what: 'archive'; readonly job: number; readonly name: number }
   | {
       readonly what:
         | 'back up'
@@ -104,7 +115,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       lines: lines(3),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('read again' as const), job, name: fc.nat(2) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ what: fc.constantFrom('read again' as const, 'archive'), job, name: fc.nat(2) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ what: fc.constantFrom('reconcile' as const, 'reconcile', 'accept'), job }),
+  },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -123,20 +141,51 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-/** A delivery under another name of the rule, often given up, and the next under the former name: too rare among steps drawn one at a time. */
+/**
+ * A delivery under another name of the rule, its run often given up or its doubts settled, and the first delivery once more under the former name: too
+ * rare among steps drawn one at a time.
+ */
 const underOtherName: fc.Arbitrary<readonly Step[]> = fc
-  .record({ job, first: lines(2), second: lines(2), isGivenUp: fc.boolean(), isBack: fc.boolean() })
-  .map(({ job, first, second, isGivenUp, isBack }) => [
-    { what: 'rename rule', job },
+  .record({
+    job,
+    first: lines(2),
+    second: lines(2),
+    ended: fc.constantFrom(undefined, 'give up' as const, 'reconcile' as const, 'accept' as const),
+    isUnanswered: fc.boolean(),
+    isBack: fc.boolean(),
+    name: fc.nat(1),
+    last: fc.option(lines(2), { nil: undefined, freq: 2 }),
+  })
+  .map(({ job, first, second, ended, isUnanswered, isBack, name, last }) => [
     { what: 'deliver', job, name: 0, lines: first },
-    ...(isGivenUp ? [{ what: 'give up' as const, job }] : []),
+    { what: 'rename rule', job },
+    { what: 'deliver', job, name: 0, lines: second, isUnanswered },
+    ...(ended === undefined ? [] : [{ what: ended, job }]),
     ...(isBack ? [{ what: 'rename rule' as const, job }] : []),
-    { what: 'deliver', job, name: 1, lines: second },
+    { what: 'deliver', job, name, lines: last ?? first },
+  ])
+
+/** A night repeats what a backfill has brought behind the night before, and is put away; then another file of the backfill comes. */
+const aroundBackfill: fc.Arbitrary<readonly Step[]> = fc
+  .record({
+    job,
+    first: lines(2),
+    repeated: lines(2),
+    late: lines(2),
+    days: fc.tuple(backfilledDay, backfilledDay),
+  })
+  .map(({ job, first, repeated, late, days: [before, after] }) => [
+    { what: 'deliver', job, name: 0, lines: first },
+    { what: 'backfill', job, day: before, lines: repeated },
+    { what: 'deliver', job, name: 1, lines: repeated },
+    { what: 'archive', job, name: 1 },
+    { what: 'backfill', job, day: after, lines: late },
   ])
 
 const steps = fc.oneof(
-  { weight: 30, arbitrary: step.map((one): readonly Step[] => [one]) },
-  { weight: 1, arbitrary: underOtherName },
+  { weight: 60, arbitrary: step.map((one): readonly Step[] => [one]) },
+  { weight: 4, arbitrary: underOtherName },
+  { weight: 3, arbitrary: aroundBackfill },
 )
 
 export const histories: fc.Arbitrary<History> = fc.record({

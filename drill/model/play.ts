@@ -17,9 +17,9 @@ import {
   isOpen,
   type Slot,
   WITHDRAWN,
-  type Word,
 } from '../../src/load/decide.ts'
-import { isWorthWriting, learn, type SlotEvent, takeOver, takesForce } from '../../src/load/learn.ts'
+import { keptSlot, learnKept, placeOf, slotOf } from '../../src/load/kept-slots.ts'
+import { isWorthWriting, lapseAbsent, learn, type SlotEvent, takeOver } from '../../src/load/learn.ts'
 import { FOREIGN, Gateway } from './gateway.ts'
 import { dayOfName, type History, JOBS, type Line, VISITS, visitOf } from './history.ts'
 import { placeOfExport } from './place.ts'
@@ -30,6 +30,8 @@ class Killed extends Error {}
 
 const CHUNK = 2
 const TRIES = 3
+/** Names of the one rule. */
+const RULES = ['a', 'b'] as const
 
 type Outcome = 'accepted' | 'rejected' | 'unchanged' | 'outdated' | 'nothing' | 'withdrawn' | 'hold' | 'wait'
 
@@ -94,6 +96,10 @@ interface Newest {
   readonly at: number
   /** It repeats what the newest export before it said. */
   readonly isRepetition: boolean
+  /** The ledger has the place of a late word. */
+  readonly isLate: boolean
+  /** It repeats a word that is not late: the ledger keeps the place of that word. */
+  readonly isUnwritten: boolean
 }
 
 type Policy = 'hold' | 'look' | 'resend'
@@ -126,6 +132,8 @@ class World {
   private readonly faults: readonly number[]
   private faultAt = 0
   private policy: Policy = 'hold'
+  /** Answers of this night are lost. */
+  private isUnanswered = false
   /** The job at work. */
   private job = 0
   private readonly mappings = Array.from({ length: JOBS }, () => 0)
@@ -138,10 +146,8 @@ class World {
   private isRestored = false
   /** By visit, when something was last sent under one name of the rule while another content stood under the other name. */
   private readonly unlinked = new Map<number, number>()
-  /** Visits of which something was sent under one name of the rule, without an answer, while another content stood under the other name. */
-  private readonly unlinkedDoubts = new Set<number>()
-  /** Visits of which a profile could not tell, as it was unreadable or showed something newer. */
-  private readonly untold = new Set<number>()
+  /** By slot, when a profile last could not tell, as it was unreadable or showed something newer. */
+  private readonly untold = new Map<string, number>()
   /** Number of words read and of records sent. */
   private now = 0
   /** By slot, what may be there without an answer since the last one. */
@@ -182,7 +188,9 @@ class World {
     if ('job' in step) this.job = step.job
     switch (step.what) {
       case 'deliver':
+        this.isUnanswered = step.isUnanswered === true
         this.deliver(step.name, step.lines)
+        this.isUnanswered = false
         return
       case 'night':
         this.night(step.only === undefined ? undefined : this.nameOf(step.only))
@@ -220,6 +228,19 @@ class World {
       case 'rename rule':
         if (this.own.open === undefined) this.rules[this.job] = this.rule === 'a' ? 'b' : 'a'
         return
+      case 'reconcile':
+      case 'accept':
+        this.settleDoubts(step.what)
+        return
+      case 'archive': {
+        const name = this.nameOf(step.name)
+        if (
+          this.own.open?.file.name !== name &&
+          this.own.readings.some(({ file }) => file === this.inbox.get(name))
+        )
+          this.inbox.delete(name)
+        return
+      }
       case 'erase person':
         this.erase()
         return
@@ -232,7 +253,7 @@ class World {
         return
       case 'lose records':
         for (const visit of this.gateway.lose())
-          for (const rule of ['a', 'b'])
+          for (const rule of RULES)
             for (const lost of [this.lost, this.copy?.lost]) lost?.add(this.keyOf(visit, rule))
         return
     }
@@ -288,20 +309,97 @@ class World {
     const { own } = this
     const { open } = own
     if (open === undefined) return
-    const before = new Map(own.slots)
-    for (const { row, slot, content, state } of open.intents) {
-      const line = open.file.lines[row]
-      if (line === undefined) continue
-      this.tell(slot, { what: 'exported', incoming: this.incomingOf(open, row, line) })
-      this.tell(slot, { what: 'sending', content })
-      this.tell(slot, { what: state, content })
-    }
-    for (const { row } of open.intents) {
-      const line = open.file.lines[row]
-      if (line !== undefined) this.lapse(line.visit, before)
+    const sent = open.intents.flatMap((intent) => {
+      const line = open.file.lines[intent.row]
+      return line === undefined || intent.state === 'refused' ? [] : [{ ...intent, line }]
+    })
+    for (const [visit, ofRow] of Map.groupBy(sent, ({ line }) => line.visit)) {
+      const events = ofRow.flatMap(({ row, slot, content, state, line }): [string, SlotEvent][] => {
+        const rule = slot[1] ?? ''
+        const incoming = { ...this.incomingOf(open, row, line), isLate: true, isRenewed: true }
+        const what = state === 'sending' ? state : 'accepted before'
+        return [
+          [rule, { what: 'exported', incoming }],
+          [rule, { what, content }],
+        ]
+      })
+      this.learnOutside(visit, events, true)
+      for (const [at, { slot, content, state }] of ofRow.entries()) {
+        const isOver = ofRow.some((one, other) => other > at && one.slot === slot && one.state !== 'sending')
+        if (state === 'sending' && !isOver) this.tell(slot, { what: 'sending', content })
+      }
     }
     for (const row of open.file.lines.keys()) this.told.set(`${open.file.delivery} ${row}`, 'rejected')
     own.open = undefined
+  }
+
+  /** A look at the profiles of what is in doubt, or a person's word; each doubt by itself, as the ledger has it. */
+  private settleDoubts(what: 'reconcile' | 'accept'): void {
+    const { own, gateway, ledger } = this
+    if (own.open !== undefined || ledger.accountId !== gateway.accountId) return
+    for (const [key, { doubts }] of [...own.slots]) {
+      if (key.slice(2) !== String(ledger.forgotten)) continue
+      const visit = Number(key[0])
+      for (const { content } of doubts) {
+        const verdict =
+          what === 'reconcile'
+            ? this.fault() % 5 === 1
+              ? 'unreadable'
+              : verdictOf(gateway, visit, content)
+            : gateway.last(visit) === content
+              ? 'accept'
+              : 'hidden'
+        this.count(`${what}: ${verdict}`)
+        if (verdict === 'shown' || verdict === 'accept') {
+          const event = { what: verdict === 'shown' ? verdict : ('accepted before' as const), content }
+          this.learnOutside(visit, [[key[1] ?? '', event]])
+        } else if (verdict !== 'absent') continue
+        const slot = this.slot(key)
+        own.slots.set(key, { ...slot, doubts: slot.doubts.filter((one) => one.content !== content) })
+      }
+    }
+  }
+
+  /** Events outside of chunks, for all slots of a visit. Of its doubts those end that the events end, or bring. */
+  private learnOutside(
+    visit: number,
+    events: readonly (readonly [string, SlotEvent])[],
+    isOfRun = false,
+  ): void {
+    const { slots } = this.own
+    const placed = this.placed()
+    const kept = RULES.flatMap((rule) => keptSlot(rule, this.slot(this.keyOf(visit, rule)), COPY) ?? [])
+    const held = RULES.flatMap((rule) => {
+      const { doubts } = this.slot(this.keyOf(visit, rule))
+      return doubts.map(({ content, state }) => ({
+        rule,
+        content,
+        isOpen: isOpen({ content, state }),
+        sentUntil: state === 'sent' ? 0 : null,
+      }))
+    })
+    const { records, ended } = learnKept({ kept, held: isOfRun ? held : [] }, events, placed)
+    for (const one of records) {
+      const key = this.keyOf(visit, one.ruleHash)
+      const doubts = this.slot(key).doubts.filter(
+        ({ content }) =>
+          !ended.has(content) &&
+          !events.some(([, event]) => event.what === 'accepted before' && event.content === content),
+      )
+      slots.set(key, { ...slotOf(one, [], COPY, placed), doubts })
+    }
+  }
+
+  /** Places by the number of an export, as the ledger has them. */
+  private placed() {
+    const { readings, open } = this.own
+    const orders = new Map(
+      [...readings, ...(open === undefined ? [] : [open])].map(({ arrival, anchor, file }) => [
+        arrival,
+        { anchor, day: dayOf(anchor, arrival, file) },
+      ]),
+    )
+    return (word: Parameters<typeof placeOf>[1]) => placeOf(orders, word)
   }
 
   private restore(): void {
@@ -346,7 +444,10 @@ class World {
 
   /** Another content for each job: values of two jobs are never one record. */
   private contentOf({ value }: Line): Content {
-    return value === 0 ? WITHDRAWN : `${value}j${this.job}m${this.mapping}`
+    if (value === 0) return WITHDRAWN
+    return [String(value).padStart(8, '0'), this.job, this.mapping]
+      .map((one) => String(one).padStart(4, '0'))
+      .join('')
   }
 
   private incomingOf(open: OpenExport, row: number, line: Line): Incoming {
@@ -414,6 +515,7 @@ class World {
       content,
       rule: this.rule,
       isRepetition: before?.content === content,
+      ...writtenOf(before, content, open.isLate),
       at: ++this.now,
     }
     if (before === undefined || compareNewest(now, before, open.isRenewed) >= 0)
@@ -438,7 +540,12 @@ class World {
       const now = slots.get(key)
       if (now !== undefined && !isWorthWriting(slot, now)) slots.set(key, slot)
     }
-    for (const [key, slot] of slots) slots.set(key, { ...slot, latest: slot.latest && asKept(slot.latest) })
+    const placed = this.placed()
+    for (const [key, slot] of slots) {
+      const kept = keptSlot(key, slot, COPY)
+      const { doubts } = slot
+      slots.set(key, { ...(kept === undefined ? EMPTY : slotOf(kept, [], COPY, placed)), doubts })
+    }
     open.intents = []
   }
 
@@ -470,11 +577,18 @@ class World {
     if (this.lost.delete(former)) this.lost.add(this.keyOf(line.visit))
   }
 
-  /** Where the rule was sent under one name, by an answer or as a profile shows, its other name may have stood for it. */
-  private lapse(visit: number, slots: ReadonlyMap<string, Slot>): void {
-    const key = this.keyOf(visit)
-    const before = slots.get(key) ?? EMPTY
-    if (takesForce(before, this.slot(key))) this.tell(this.otherOf(visit), { what: 'lapsed' })
+  /** Where the rule was sent under one name, or may have been, its other name may have stood for it. */
+  private lapse(visit: number, before: ReadonlyMap<string, Slot>): void {
+    const { slots } = this.own
+    const row = new Map(
+      RULES.flatMap((rule) => {
+        const key = this.keyOf(visit, rule)
+        const now = slots.get(key)
+        return now === undefined ? [] : [[rule, { key, before: before.get(key) ?? EMPTY, now }] as const]
+      }),
+    )
+    lapseAbsent(row, new Set([this.rule]), new Set())
+    for (const { key, now } of row.values()) slots.set(key, now)
   }
 
   /** Slot of the rule under its other name. */
@@ -560,9 +674,10 @@ class World {
   private ask(key: string, visit: number, content: Content): void {
     const { ledger, gateway } = this
     const isSuspect = ledger.isSuspect || this.slot(key).doubts.some((one) => one.content === content)
-    const what = this.fault() % 5 === 1 ? 'unreadable' : verdictOf(gateway, visit, content)
+    const what =
+      this.isUnanswered || this.fault() % 5 === 1 ? 'unreadable' : verdictOf(gateway, visit, content)
     this.count(`profile: ${what}`)
-    if (what === 'hidden' || what === 'unreadable') this.untold.add(visit)
+    if (what === 'hidden' || what === 'unreadable') this.untold.set(key, ++this.now)
     else if (what !== 'other' || this.slot(key).stored === content) this.lost.delete(key)
     this.tell(key, what === 'absent' ? { what } : { what, content, isSuspect })
   }
@@ -571,12 +686,12 @@ class World {
   private send(open: OpenExport, row: number, line: Line): Outcome | undefined {
     const key = this.keyOf(line.visit)
     const content = this.contentOf(line)
-    const fault = this.fault() % 10
+    const fault = this.isUnanswered ? 2 : this.fault() % 10
     if (fault === 9) throw new Killed('before the intent is written')
     const other = this.slot(this.otherOf(line.visit))
     const { stored, isLapsed } = this.slot(key)
     if ((stored === undefined || isLapsed) && (other.stored !== undefined || other.doubts.length > 0))
-      this.unlink(line.visit)
+      this.unlinked.set(line.visit, ++this.now)
     const intent: Intent = { row, slot: key, content, state: 'sending' }
     open.intents = [...open.intents, intent]
     this.tell(key, { what: 'sending', content })
@@ -595,17 +710,11 @@ class World {
     if (fault === 2 || fault === 3) return undefined
     if (fault === 5) throw new Killed('answered, and not written down')
     unanswered.clear()
-    this.unlinkedDoubts.delete(line.visit)
     this.lost.delete(key)
     intent.state = 'accepted'
     this.tell(key, { what: 'accepted', content })
     if (fault === 6) throw new Killed('written down, and the chunk is not settled')
     return 'accepted'
-  }
-
-  private unlink(visit: number): void {
-    this.unlinked.set(visit, ++this.now)
-    this.unlinkedDoubts.add(visit)
   }
 
   private store(visit: number, content: Content): void {
@@ -678,14 +787,14 @@ class World {
     // Of words that repeat what was said the place is not written: an older export that says the same is taken for as new, once it is mapped anew.
     const { latest, seen } = this.slotOf(visit, wanted)
     const isOfOther = wanted.isRepetition || latest?.place.arrival !== wanted.reading.arrival
-    if (isOfOther && this.gateway.last(visit)?.split('m')[0] === wanted.content.split('m')[0])
+    if (isOfOther && this.gateway.last(visit)?.slice(0, 12) === wanted.content.slice(0, 12))
       return 'the same value, read by another mapping'
-    if (['a', 'b'].some((rule) => this.lost.has(this.keyOf(visit, rule))))
+    if (RULES.some((rule) => this.lost.has(this.keyOf(visit, rule))))
       return 'the gateway has lost it, and nobody has looked'
     const unlinkedAt = this.unlinked.get(visit)
     if (
       unlinkedAt !== undefined &&
-      (unlinkedAt > wanted.at || this.untold.has(visit) || this.unlinkedDoubts.has(visit))
+      (unlinkedAt > wanted.at || (this.untold.get(this.keyOf(visit, wanted.rule)) ?? 0) > unlinkedAt)
     )
       return 'the rule has another name and another content: nothing links them'
     const lies = this.inbox.get(file.name)?.delivery === file.delivery
@@ -698,9 +807,12 @@ class World {
     const isOlder = wanted.reading.arrival < (latest?.place.arrival ?? 0)
     if (latest?.content === WITHDRAWN && (wanted.line.rank === 0 || isOlder))
       return 'a preliminary result behind a withdrawal, until it is final'
+    const isOfVisit = (line: Line): boolean => line.visit === visit && line.rank === 0
+    if (latest?.content === WITHDRAWN && file.lines.some(isOfVisit))
+      return 'a preliminary result, its withdrawal and a final one in one export: each is newer than the one before'
     if (latest?.place.arrival === wanted.reading.arrival && wanted.row < latest.place.row)
       return 'its person was forgotten in the middle of its export'
-    if (wanted.isRepetition && !lies && latest?.isLate === true)
+    if (wanted.isUnwritten && !lies && latest?.isLate === true)
       return 'a backfill between a word and its repetition, of which nothing is written'
     if (this.isRestored && seen === 'stored')
       return 'a lost ledger has replaced it behind a newer record, where no read shows it'
@@ -715,7 +827,18 @@ class World {
   }
 }
 
-const asKept = ({ content, place, isLate }: Word): Word => ({ content, place, isLate })
+/** Number of the ledger's copy: a restored one has seen nothing (`restore`). */
+const COPY = 0
+
+/** Written of a word: nothing where it repeats the newest one before it, unless that was late. */
+function writtenOf(
+  before: Newest | undefined,
+  content: Content,
+  isLate: boolean,
+): Pick<Newest, 'isLate' | 'isUnwritten'> {
+  const isUnwritten = before?.content === content && !before.isLate
+  return { isLate: isLate && !isUnwritten, isUnwritten }
+}
 
 const asNight = ({ arrival, file }: Reading) => ({ arrival, day: file.day })
 

@@ -129,6 +129,7 @@ export interface LeftRecord extends PlacedRecord {
   readonly run: string
   readonly exportRow: number
   readonly kind: string | null
+  readonly code: string
 }
 
 /** A record in doubt, with the arrival of the export (`Exports.arrivalOf`). */

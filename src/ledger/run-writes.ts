@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import type { DeliveredFile } from './concerns.ts'
-import type { DeliveredRow, HeldRecord, Resolution, RowToSave, Ruling, SentRecord } from './left-records.ts'
+import type { HeldRecord, Resolution, RowToSave, Ruling, SentRecord } from './left-records.ts'
 import type { RunState } from './states.ts'
 import type { CareTeamMark, MedicalRequestState, Reading, RunPart, RunRecord, Selection } from './tables.ts'
 
@@ -12,8 +12,8 @@ export interface RunEnd {
   readonly reason: string | null
   readonly detail?: string | null
   readonly resolution?: Resolution | undefined
-  /** Given-up runs only: rows delivered and records possibly sent in open chunks. */
-  readonly left?: { readonly delivered: readonly DeliveredRow[]; readonly sent: readonly SentRecord[] }
+  /** Given-up runs only: rows delivered by open chunks, doubts that ended with these, and records possibly sent. */
+  readonly left?: { readonly ruling: Ruling; readonly sent: readonly SentRecord[] }
   /** See `Receipted`. */
   readonly receiptsLength?: number | undefined
 }

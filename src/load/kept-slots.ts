@@ -1,9 +1,9 @@
 /** Converts slots between the ledger's form and the form used to decide. */
 import type { ExportOrder, HeldDoubt, KeptSlot, KeptWord } from '../ledger/ledger.ts'
 import { FINAL } from '../model/entry.ts'
-import { contentDigits, hasSameContent, wordsOf } from '../model/ids.ts'
-import { type Content, type Doubt, EMPTY, type Place, type Slot, WITHDRAWN, type Word } from './decide.ts'
-import { learn } from './learn.ts'
+import { contentDigits, wordsOf } from '../model/ids.ts'
+import { type Doubt, EMPTY, type Place, type Slot, WITHDRAWN, type Word } from './decide.ts'
+import { endedDoubts, lapseAbsent, learn, type Remembered, type SlotEvent } from './learn.ts'
 
 export const doubtOf = ({ content, isOpen, sentUntil }: HeldDoubt): Doubt => ({
   content,
@@ -69,66 +69,28 @@ const LOST_WORD: KeptWord = {
 }
 const LOST: Pick<Word, 'place' | 'isLate'> = { place: placeOf(new Map(), LOST_WORD), isLate: true }
 
-/** @returns the slots of a row, once the gateway is known to have the content of one slot */
-export function withStored(kept: readonly KeptSlot[], rule: string, content: Content): KeptSlot[] {
-  const known = kept.find((one) => one.ruleHash === rule)
-  const { word = LOST_WORD, latest = known } = known ?? {}
-  const words = wordsOf(content)
-  const isLatest = latest === undefined || (latest !== 'withdrawn' && hasSameContent(latest, words))
-  const later = isLatest
-    ? {}
-    : latest === 'withdrawn'
-      ? { latest }
-      : { latest: { first: latest.first, last: latest.last } }
-  const slot = { ruleHash: rule, ...words, word: { ...word, isStored: true }, ...later }
-  return withSlot(kept, slot)
-}
-
-const withSlot = (kept: readonly KeptSlot[], slot: KeptSlot): KeptSlot[] =>
-  kept.some(({ ruleHash }) => ruleHash === slot.ruleHash)
-    ? kept.map((one) => (one.ruleHash === slot.ruleHash ? slot : one))
-    : [...kept, slot]
-
 /**
- * Restores slots from a run that is given up. No other run has brought words since: each run of the job first settles the open work of earlier runs.
- * @param isTaken true for content that the gateway has, false for content that the gateway may have
- * @returns the slots of a row, with the content that the run had sent
+ * Learns events outside of chunks, as of a look at the profile. A row may lack rules without an event.
+ * @returns the slots of the row, and ended doubts
  */
-export function withSent(
-  kept: readonly KeptSlot[],
-  sent: { readonly rule: string; readonly content: Content; readonly place: Place },
-  isTaken: boolean,
+export function learnKept(
+  known: { readonly kept: readonly KeptSlot[]; readonly held: readonly HeldDoubt[] },
+  events: readonly (readonly [rule: string, event: SlotEvent])[],
   placed: (word: KeptWord) => Place,
-): KeptSlot[] {
-  const { rule, content, place } = sent
-  const known = kept.find((one) => one.ruleHash === rule)
-  const copy = known?.word.copy ?? 0
-  const before = known === undefined ? EMPTY : slotOf(known, [], copy, placed)
-  const exported = learn(before, {
-    what: 'exported',
-    incoming: { content, place, isLate: true, isRenewed: true },
-  })
-  const now = isTaken ? learn(exported, { what: 'accepted before', content }) : exported
-  const slot = keptSlot(rule, now, copy)
-  return slot === undefined ? [...kept] : withSlot(kept, slot)
-}
-
-/**
- * Marks rules that a given-up run did not send as perhaps the former names of those that it brought into force: nobody knows what its rows lack.
- * @param before slots of a row before the run
- * @param after slots with what the run sent
- */
-export function withFormerNames(
-  before: readonly KeptSlot[],
-  after: readonly KeptSlot[],
-  sent: ReadonlySet<string>,
-): readonly KeptSlot[] {
-  const isInForce = ({ word }: KeptSlot): boolean => word.isStored && !word.isLapsed
-  const inForce = new Set(before.filter(isInForce).map(({ ruleHash }) => ruleHash))
-  if (!after.some((one) => isInForce(one) && !inForce.has(one.ruleHash))) return after
-  return after.map((one) =>
-    sent.has(one.ruleHash) || !one.word.isStored
-      ? one
-      : { ...one, word: { ...one.word, seen: 'nothing', isLapsed: true } },
-  )
+): { readonly records: readonly KeptSlot[]; readonly ended: ReturnType<typeof endedDoubts> } {
+  const slots = new Map<string, Remembered & { readonly copy: number }>()
+  const held = Map.groupBy(known.held, ({ rule }) => rule)
+  const remember = (rule: string, slot: Slot, copy = 0): void => {
+    const before = { ...slot, doubts: (held.get(rule) ?? []).map(doubtOf) }
+    slots.set(rule, { before, now: before, copy })
+  }
+  for (const one of known.kept) remember(one.ruleHash, slotOf(one, [], one.word.copy, placed), one.word.copy)
+  for (const [rule, event] of events) {
+    if (!slots.has(rule)) remember(rule, EMPTY)
+    const slot = slots.get(rule)
+    if (slot !== undefined) slot.now = learn(slot.now, event)
+  }
+  lapseAbsent(slots, new Map(events), new Map())
+  const records = [...slots].flatMap(([rule, { now, copy }]) => keptSlot(rule, now, copy) ?? [])
+  return { records, ended: endedDoubts(slots.values()) }
 }

@@ -39,7 +39,7 @@ export function learn(slot: Slot, event: SlotEvent): Slot {
     case 'accepted':
       return { ...slot, stored: event.content, doubts: [], ...SEEN }
     case 'accepted before':
-      return { ...slot, stored: event.content, doubts: [], seen: 'nothing' }
+      return { ...slot, stored: event.content, doubts: [], seen: 'nothing', isLapsed: false }
     // Content in doubt before may be stored all the same.
     case 'refused':
       return {
@@ -115,8 +115,43 @@ export function isWorthWriting(before: Slot, after: Slot): boolean {
 /** True where the gateway has the slot's stored content, as no other rule of the row was sent in its place. */
 const isInForce = ({ stored, isLapsed }: Slot): boolean => stored !== undefined && !isLapsed
 
-/** True where the rule is in force now and was not before: any rule absent from the row may be its former name. */
-export const takesForce = (before: Slot, now: Slot): boolean => isInForce(now) && !isInForce(before)
+const mayTakeForce = ({ before, now }: Remembered): boolean =>
+  now.doubts.length > 0 || (isInForce(now) && !isInForce(before))
+
+/** Slot before and after some events. */
+export interface Remembered {
+  readonly before: Slot
+  now: Slot
+}
+
+/**
+ * Learns that a rule absent from a row may be the former name of a rule that has come into force, or may have.
+ * @param listed rules of lists: each export shows a different part of a list
+ */
+export function lapseAbsent(
+  slots: ReadonlyMap<string, Remembered>,
+  present: Pick<ReadonlySet<string>, 'has'>,
+  listed: Pick<ReadonlySet<string>, 'has'>,
+): void {
+  const hasTaken = [...slots].some(
+    ([rule, one]) => present.has(rule) && !listed.has(rule) && mayTakeForce(one),
+  )
+  if (!hasTaken) return
+  for (const [rule, slot] of slots) if (!present.has(rule)) slot.now = learn(slot.now, { what: 'lapsed' })
+}
+
+/** @returns doubts that ended, and whose content is not stored */
+export function endedDoubts(slots: Iterable<Remembered>): Map<Content, 'supersede' | 'miss'> {
+  const ended = new Map<Content, 'supersede' | 'miss'>()
+  for (const { before, now } of slots)
+    for (const { content } of before.doubts) {
+      if (now.stored === content || now.doubts.some((one) => one.content === content)) continue
+      // The newest word is still to be delivered.
+      const isOver = now.stored !== undefined && content !== now.latest?.content
+      ended.set(content, isOver ? 'supersede' : 'miss')
+    }
+  return ended
+}
 
 function sending(slot: Slot, content: Content): Slot {
   const isAgain = slot.doubts.some((one) => one.content === content)
@@ -145,26 +180,23 @@ const without = ({ doubts }: Slot, content: Content): readonly Doubt[] =>
 const hide = ({ content }: Doubt): Doubt => ({ content, state: 'hidden' })
 
 /**
- * Takes over the slot of a renamed rule: a rule missing from the row, with equal content stored or in doubt. A rule with content of its own takes
- * over doubts alone: a rule that has its former name back.
- * @param slot of the rule under its present name
+ * Takes over the slot of a renamed rule: a rule missing from the row, with equal content stored or in doubt. A rule that has its former name back takes
+ * over doubts alone where the other has none stored; a rule in force, nothing.
  * @param others slots of the row whose rules the row lacks
- * @returns the new slot, and the slot taken over; undefined without a match
+ * @returns the new slot, and the old
  */
 export function takeOver<One extends Slot>(
   slot: Slot,
   content: Content,
   others: readonly One[],
 ): { readonly slot: Slot; readonly from: One } | undefined {
-  const hasOwn = isInForce(slot)
-  const from = others.find((one) =>
-    hasOwn && one.stored !== undefined
-      ? false
-      : one.stored === content || one.doubts.some((doubt) => doubt.content === content),
+  if (isInForce(slot)) return undefined
+  const from = others.find(
+    (one) => one.stored === content || one.doubts.some((doubt) => doubt.content === content),
   )
   if (from === undefined) return undefined
   const doubts = [...slot.doubts, ...from.doubts]
-  if (hasOwn) return { slot: { ...slot, doubts }, from }
+  if (slot.stored !== undefined && from.stored === undefined) return { slot: { ...slot, doubts }, from }
   const { stored, latest, seen, isLapsed } = from
   const taken = { stored, latest, doubts, seen, isLapsed }
   // A word under the new name may be newer or older.

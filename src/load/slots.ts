@@ -17,7 +17,15 @@ import type { EntryOutcome } from '../model/outcome.ts'
 import { DATE_ONLY_MS } from './accounts.ts'
 import { type Content, EMPTY, type Incoming, type Place, type Slot, WITHDRAWN } from './decide.ts'
 import { doubtOf, keptSlot, placeOf, slotOf } from './kept-slots.ts'
-import { isWorthWriting, learn, type SlotEvent, takeOver, takesForce } from './learn.ts'
+import {
+  endedDoubts,
+  isWorthWriting,
+  lapseAbsent,
+  learn,
+  type Remembered,
+  type SlotEvent,
+  takeOver,
+} from './learn.ts'
 
 /** Hash of a row's cells, under the mapping and the version of the program: rows that come again unchanged are recognised by it before they are mapped. */
 export type CellsHash = (cells: readonly string[]) => ContentWords
@@ -43,11 +51,6 @@ export interface LearnedSlots {
   readonly ended: ReadonlyMap<string, 'supersede' | 'miss'>
   /** Contents sent by a run before it was given up. The chunk has looked for them, whatever the job does about doubts. */
   readonly asked: ReadonlySet<string>
-}
-
-interface Remembered {
-  readonly before: Slot
-  now: Slot
 }
 
 /** Slots of a row key, by rule. */
@@ -183,13 +186,15 @@ export class ChunkSlots {
     )
   }
 
-  /** True where the entry's rule had another name meanwhile, under which the content was sent. @param start first digits of the content */
+  /** True where the entry's rule had another name meanwhile, under which the content may have been sent. @param start first digits of the content */
   isOfOtherName(entry: Entry, start: string): boolean {
     const rules = this.exported.get(entry.rowKey)
     return (
       this.of(entry).isLapsed &&
       [...this.rowOf(entry.rowKey)].some(
-        ([rule, { now }]) => rules?.has(rule) !== true && now.stored?.startsWith(start) === true,
+        ([rule, { now }]) =>
+          rules?.has(rule) !== true &&
+          [now.stored, ...now.doubts.map(({ content }) => content)].some((one) => one?.startsWith(start)),
       )
     )
   }
@@ -223,7 +228,8 @@ export class ChunkSlots {
   toKeep(): LearnedSlots {
     const plain = [...this.plainRows(), ...this.printedRows()]
     const others = [...this.rows].flatMap(([rowKey, slots]) => this.keptRow(rowKey, slots) ?? [])
-    return { delivered: [...plain, ...others], ended: this.ended(), asked: this.asked() }
+    const slots = [...this.rows.values()].flatMap((row) => [...row.values()])
+    return { delivered: [...plain, ...others], ended: endedDoubts(slots), asked: this.asked() }
   }
 
   /** Rows known as a whole, under another print or none. */
@@ -253,20 +259,6 @@ export class ChunkSlots {
     for (const doubts of this.memory.held.values())
       for (const { content, sentUntil } of doubts) if (sentUntil !== null) asked.add(content)
     return asked
-  }
-
-  /** Ended doubts whose content was neither sent nor found. */
-  private ended(): Map<string, 'supersede' | 'miss'> {
-    const ended = new Map<string, 'supersede' | 'miss'>()
-    for (const slots of this.rows.values())
-      for (const { before, now } of slots.values())
-        for (const { content } of before.doubts) {
-          if (now.stored === content || now.doubts.some((one) => one.content === content)) continue
-          // The newest word is still to be delivered.
-          const isOver = now.stored !== undefined && content !== now.latest?.content
-          ended.set(content, isOver ? 'supersede' : 'miss')
-        }
-    return ended
   }
 
   /** Rows of new keys, each nearly always accepted as a whole. */
@@ -322,12 +314,7 @@ export class ChunkSlots {
 
   private keptRow(rowKey: string, slots: RowSlots): DeliveredRow | undefined {
     const rules = this.exported.get(rowKey)
-    // Each export shows a different part of a list: a missing result says nothing.
-    const hasOtherRule = [...slots].some(
-      ([rule, { before, now }]) => takesForce(before, now) && !this.listed.has(rule),
-    )
-    if (hasOtherRule && rules !== undefined)
-      for (const [rule, slot] of slots) if (!rules.has(rule)) slot.now = learn(slot.now, { what: 'lapsed' })
+    if (rules !== undefined) lapseAbsent(slots, rules, this.listed)
     if (![...slots.values()].some(({ before, now }) => isWorthWriting(before, now))) return undefined
     const { copy } = this.uncertain.suspicion
     const now = this.firstOf.get(rowKey)?.rowKey ?? rowKey

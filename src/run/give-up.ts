@@ -3,18 +3,20 @@ import type {
   DeliveredRow,
   ExportRecord,
   HeldRecord,
-  KeptSlot,
   Ledger,
+  LeftEvent,
   RunEnd,
   RunRecord,
   SentRecord,
 } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
 import type { Place } from '../load/decide.ts'
-import { placeOf, withFormerNames, withSent } from '../load/kept-slots.ts'
+import { learnKept, placeOf } from '../load/kept-slots.ts'
+import type { SlotEvent } from '../load/learn.ts'
 import { FINAL } from '../model/entry.ts'
 import type { Receipt } from './receipts.ts'
 import { receiptsOfBatch } from './resume.ts'
+import { releaseDoubts } from './settle-doubts.ts'
 
 type Reading = Pick<Ledger, 'exports' | 'chunks' | 'slots' | 'left'>
 
@@ -45,21 +47,27 @@ export async function leftByGivingUp(
   )
   const orders = await ledger.exports.orders(jobId)
   const before = await ledger.slots.delivered(jobId, [...byKey.keys()])
+  const held = await ledger.slots.held(jobId, [...byKey.keys()])
+  const ended = new Map<string, LeftEvent>()
   const delivered = [...byKey].map(([rowKey, ofRow]): DeliveredRow => {
-    const known = before.get(rowKey) ?? []
-    const now = ofRow.reduce<readonly KeptSlot[]>(
-      (slots, { place, isTaken, ...one }) =>
-        withSent(slots, { ...one, place: placeOf(orders, { ...place, issued: 0 }) }, isTaken, (word) =>
-          placeOf(orders, word),
-        ),
-      known,
-    )
-    return { rowKey, records: withFormerNames(known, now, new Set(ofRow.map(({ rule }) => rule))) }
+    const events = ofRow.flatMap(({ rule, content, place, isTaken }): [string, SlotEvent][] => {
+      const word = { content, place: placeOf(orders, { ...place, issued: 0 }) }
+      if (isTaken) ended.set(content, 'deliver')
+      return [
+        [rule, { what: 'exported', incoming: { ...word, isLate: true, isRenewed: true } }],
+        [rule, { what: isTaken ? 'accepted before' : 'sending', content }],
+      ]
+    })
+    const known = { kept: before.get(rowKey) ?? [], held: held.get(rowKey) ?? [] }
+    const learned = learnKept(known, events, (word) => placeOf(orders, word))
+    for (const [content, event] of learned.ended) ended.set(content, event)
+    return { rowKey, records: learned.records }
   })
+  const { ruling } = await releaseDoubts(ledger, jobId, ended, id)
   return {
     receipts: ofExports.flatMap(({ receipts }) => receipts),
     left: {
-      delivered,
+      ruling: { ...ruling, delivered },
       sent: ofExports.flatMap(({ exportRow, doubts }) => doubts.map((one) => ({ ...one, exportRow }))),
     },
   }

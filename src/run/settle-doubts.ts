@@ -11,7 +11,8 @@ import type {
   Ruled,
   Ruling,
 } from '../ledger/ledger.ts'
-import { withStored } from '../load/kept-slots.ts'
+import { learnKept, placeOf } from '../load/kept-slots.ts'
+import type { SlotEvent } from '../load/learn.ts'
 import { hasSameContent, transactionId, wordsOf } from '../model/ids.ts'
 import type { SentAs } from './receipts.ts'
 
@@ -31,7 +32,7 @@ export async function releaseDoubts(
   ledger: Pick<Ledger, 'left' | 'slots'>,
   jobId: number,
   events: ReadonlyMap<string, LeftEvent>,
-  run: string | null,
+  run: string | null = null,
   isOpen: (doubt: DoubtRecord) => boolean = () => false,
 ): Promise<{ readonly ruling: Ruling; readonly sentAs: SentAs }> {
   const contents = [...events.keys()]
@@ -43,10 +44,16 @@ export async function releaseDoubts(
   const before = await ledger.slots.delivered(jobId, [...byKey.keys()])
   const delivered: DeliveredRow[] = [...byKey].map(([rowKey, records]) => ({
     rowKey,
-    records: records.reduce<readonly KeptSlot[]>(
-      (slots, { rule, content }) => withStored(slots, rule, content),
-      before.get(rowKey) ?? [],
-    ),
+    records: learnKept(
+      // Other doubts of the slot stay.
+      { kept: before.get(rowKey) ?? [], held: [] },
+      records.map(({ rule, content }): [string, SlotEvent] => [
+        rule,
+        { what: events.get(content) === 'find' ? 'shown' : 'accepted before', content },
+      ]),
+      // No event here compares places.
+      (word) => placeOf(new Map(), word),
+    ).records,
   }))
   const learned = contents.filter((content) => LEARNED.has(events.get(content) ?? 'miss'))
   const found = await sentAs(ledger, jobId, learned, sent)

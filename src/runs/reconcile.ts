@@ -109,7 +109,7 @@ async function learn(
   const events = new Map(
     sent.map((one): [string, LeftEvent] => [one.content, stored.has(one) ? 'find' : 'miss']),
   )
-  const { ruling, sentAs } = await releaseDoubts(ledger, run.job_id, events, null)
+  const { ruling, sentAs } = await releaseDoubts(ledger, run.job_id, events)
   await runLedger.rule({ ...ruling, ...(await receipt(receiptsOfSent(sentAs, 'read-back'))) }, now())
 }
 
@@ -142,7 +142,7 @@ async function settleDoubts(again: RunAgain, record: ExportRecord, reconciled: R
       if (verdict === 'stored') events.set(entry.content, 'find')
       if (verdict === 'absent') events.set(entry.content, 'miss')
     }
-    const { ruling, sentAs } = await releaseDoubts(ledger, run.job_id, events, null)
+    const { ruling, sentAs } = await releaseDoubts(ledger, run.job_id, events)
     const found = receiptsOfSent(sentAs, 'read-back')
     await runLedger.rule({ ...ruling, ...(await again.receipt(found)) }, now())
     const own = new Set(left.filter(({ exportRow }) => exportRow === record.id).map(({ id }) => id))

@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import type { Job } from '../definitions/definition-files.ts'
 import { createSpool } from '../extract/sources/receive-file.ts'
-import type { Acknowledgement, Ledger, LeftRecord, Resolution, Ruled } from '../ledger/ledger.ts'
+import type { Acknowledgement, Ledger, LeftEvent, LeftRecord, Resolution, Ruled } from '../ledger/ledger.ts'
 import { advanceRun } from '../ledger/states.ts'
 import { WaybillError } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
@@ -39,7 +39,8 @@ export type Person = Pick<Resolution, 'by' | 'note'>
 const RECORDS_AT_ONCE = 500
 
 /**
- * Accepts records as delivered. In a run that was given up, unanswered batches count as delivered too, each as a whole.
+ * Accepts records as delivered. In a run that was given up, unanswered batches count as delivered too, each as a whole. Records that only waited are
+ * freed, unsent.
  * @param transactions ids of the records; empty: all of the run
  * @returns number of records decided
  * @throws `run-unfinished`, `job-held`, `nothing-left`, `transaction-not-found`
@@ -58,8 +59,12 @@ export async function acceptInDoubt(
     let count = 0
     for await (const chosen of inDoubt(deps, run, transactions)) {
       signal.throwIfAborted()
-      const events = new Map(chosen.map(({ content }) => [content ?? '', 'accept' as const]))
-      const { ruling, sentAs } = await releaseDoubts(ledger, run.job_id, events, null)
+      const contents = chosen.flatMap(({ content }) => content ?? [])
+      const unsent = transactions.length > 0 ? undefined : await unsentOf(ledger, run.job_id, contents)
+      const events = new Map<string, LeftEvent>(
+        contents.map((content) => [content, unsent?.has(content) ? 'miss' : 'accept']),
+      )
+      const { ruling, sentAs } = await releaseDoubts(ledger, run.job_id, events)
       const accepted = receiptsOfSent(sentAs, 'decision')
       await runLedger.rule({ ...ruling, ...(await receipt(accepted)), resolution }, now())
       count += chosen.length
@@ -69,6 +74,15 @@ export async function acceptInDoubt(
     if (count === 0) throw await nothingInDoubt(ledger, run)
     return count
   })
+}
+
+/** Contents that only waited for an older record. */
+async function unsentOf({ left }: Pick<Ledger, 'left'>, jobId: number, contents: readonly string[]) {
+  const doubts = await left.inDoubtWith(jobId, contents)
+  const waited = new Set(doubts.flatMap((one) => (one.code === 'waits-for-older' ? (one.content ?? []) : [])))
+  for (const { batchId, content } of doubts) if (batchId !== null) waited.delete(content ?? '')
+  const held = await left.heldWith(jobId, [...waited])
+  return new Set(held.flatMap(({ content, sentUntil }) => (sentUntil === null ? content : [])))
 }
 
 async function acceptUnanswered(
@@ -83,7 +97,7 @@ async function acceptUnanswered(
         const open = await stillHeld(ledger, run.job_id, batch)
         if (open.length === 0) continue
         const events = new Map(open.map(({ content }) => [content, 'accept' as const]))
-        const { ruling, sentAs } = await releaseDoubts(ledger, run.job_id, events, null)
+        const { ruling, sentAs } = await releaseDoubts(ledger, run.job_id, events)
         const receipted = await receipt(receiptsOfSent(sentAs, 'decision'))
         await runLedger.rule({ ...ruling, ...receipted, resolution }, now())
         const key = { exportRow: record.id, chunk: chunk.number, at: now() }

@@ -2,8 +2,8 @@ import { rm, writeFile } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { PASS } from '../faults/fault-proxy.ts'
-import { ANN, BEN, GOOD, HEADER } from './clinic.ts'
+import { answer, PASS } from '../faults/fault-proxy.ts'
+import { ANN, BEN, GOOD, HEADER, JOB } from './clinic.ts'
 import { Summary, summaryOf } from './command-line.ts'
 import { expectReceipts, openFaultyClinic, runInDoubt, showOf } from './left-behind.ts'
 import { readRejects } from './run-outputs.ts'
@@ -44,6 +44,26 @@ describe('records in doubt that are accepted', () => {
     expect(later.records.biometric).toMatchObject({ made: 6, unchanged: 6 })
     expect(await clinic.stored()).toEqual(GOOD)
     await expectReceipts(clinic, { decision: 6 })
+  })
+
+  test('are those that may be there: a record that only waited for an older one was never sent, and is sent next', async () => {
+    const clinic = await openFaultyClinic({ job: JOB, submit: 'concurrency: 1, batch: { records: 1 }' })
+    const later = ANN.replace('03-02,61', '04-02,66')
+    await clinic.deliver('day.csv', `${HEADER}${BEN}${ANN}${later}`)
+    let posts = 0
+    clinic.strike(({ method }) => {
+      if (method === 'POST') return ++posts === 4 ? { do: 'pass-then-reset' } : PASS
+      return answer(400)
+    })
+    const { run, records } = summaryOf(await clinic.run())
+    expect(records.biometric).toMatchObject({ made: 9, accepted: 7, inDoubt: 2 })
+    clinic.strike(() => PASS)
+    const waiting = summaryOf(await clinic.run())
+    expect(waiting.records.biometric).toMatchObject({ unchanged: 7, inDoubt: 2 })
+    await clinic.workplace.waybill('resolve', run, '--accept')
+    expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ unchanged: 8, accepted: 1 })
+    expect(await clinic.stored()).toContain('ann heart-rate 66')
+    expect((await clinic.stored()).filter((record) => record === 'ann heart-rate 61')).toHaveLength(1)
   })
 
   test('one by one: the others stay in doubt; trace tells what was decided', async () => {

@@ -15,7 +15,14 @@ import {
   type Surroundings,
   WITHDRAWN,
 } from '../../src/load/decide.ts'
-import { isWorthWriting, learn, orderOf, type SlotEvent, takeOver, takesForce } from '../../src/load/learn.ts'
+import {
+  isWorthWriting,
+  lapseAbsent,
+  learn,
+  orderOf,
+  type SlotEvent,
+  takeOver,
+} from '../../src/load/learn.ts'
 
 const placeOf = (arrival: number, more: Partial<Place> = {}): Place => ({
   ...{ anchor: arrival, day: 0, arrival, rank: 1, issued: 0, row: 1 },
@@ -301,7 +308,7 @@ describe('what is learned', () => {
       'this one has something of its own, and it is in doubt',
       slotOf({ stored: B }),
       { doubts: [doubt(A, 'sent')] },
-      true,
+      false,
     ],
     [
       'both have something, and it is in doubt',
@@ -319,8 +326,15 @@ describe('what is learned', () => {
 
   it.each<[string, Partial<Slot>, Partial<Slot>, boolean]>([
     ['nothing before, something stored now', {}, { stored: A }, true],
-    ['nothing before, something in doubt now', {}, { doubts: [doubt(A, 'sent')] }, false],
+    ['nothing before, something in doubt now', {}, { doubts: [doubt(A, 'sent')] }, true],
+    ['nothing before, nothing now', {}, {}, false],
     ['something stored before and now', { stored: A }, { stored: B }, false],
+    [
+      'something stored, and in doubt now once more',
+      { doubts: [doubt(A, 'hidden')] },
+      { doubts: [doubt(A, 'hidden')] },
+      true,
+    ],
     [
       'another name was sent meanwhile, this one is sent again',
       { stored: A, isLapsed: true },
@@ -331,13 +345,33 @@ describe('what is learned', () => {
   ])(
     'other rules of the row may be former names of one that comes into force: %s',
     (_name, before, now, takes) => {
-      expect(takesForce(slotOf(before), slotOf(now))).toBe(takes)
+      const former = slotOf({ stored: C })
+      const row = (present: Partial<Slot>) => ({ before: slotOf(before), now: slotOf(present) })
+      const slots = new Map([
+        ['present', row(now)],
+        ['former', { before: former, now: former }],
+      ])
+      const isLapsed = (rules: readonly string[], listed: readonly string[]): boolean => {
+        const copy = structuredClone(slots)
+        lapseAbsent(copy, new Set(rules), new Set(listed))
+        return copy.get('former')?.now.isLapsed === true
+      }
+      expect(isLapsed(['present'], [])).toBe(takes)
+      // A list shows another part each time; a rule of the row is no former name.
+      expect(isLapsed(['present'], ['present'])).toBe(false)
+      expect(isLapsed(['present', 'former'], [])).toBe(false)
     },
   )
 
-  it('a rule with content of its own takes over the doubts alone', () => {
-    const own = slotOf({ stored: B, latest: word(A), doubts: [doubt(C, 'hidden')] })
-    const taken = takeOver(own, A, [slotOf({ doubts: [doubt(A, 'sent')], latest: word(A, placeOf(1)) })])
+  it('a rule whose other name may have been sent keeps its content beside the doubts of that', () => {
+    const own = slotOf({
+      stored: B,
+      latest: word(A),
+      doubts: [doubt(C, 'hidden')],
+      isLapsed: true,
+      seen: 'nothing',
+    })
+    const taken = takeOver(own, A, [slotOf({ doubts: [doubt(A, 'sent')], latest: word(A) })])
     expect(taken?.slot).toEqual({ ...own, doubts: [doubt(C, 'hidden'), doubt(A, 'sent')] })
   })
 

@@ -3,7 +3,8 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { KeptSlot } from '../../src/ledger/ledger.ts'
 import { EMPTY, type Place, type Slot, WITHDRAWN } from '../../src/load/decide.ts'
-import { keptSlot, slotOf, withFormerNames, withSent, withStored } from '../../src/load/kept-slots.ts'
+import { keptSlot, learnKept, slotOf } from '../../src/load/kept-slots.ts'
+import type { SlotEvent } from '../../src/load/learn.ts'
 
 const PLACE = { anchor: 7, day: 0 }
 const content = fc.constantFrom('0123456789abcdef', 'fedcba9876543210', '00000000ffffffff')
@@ -51,33 +52,65 @@ it('a slot is remembered as it was; in another copy of the ledger, as nobody has
   expect(keptSlot('rule', EMPTY, 3)).toBeUndefined()
 })
 
-it.each<[string, Partial<Slot> | undefined, Partial<Slot>, Partial<Slot>, boolean]>([
-  ['a rule that the row did not have', undefined, { stored: B }, { stored: A }, true],
-  ['a rule that came back', { stored: B, isLapsed: true }, { stored: B }, { stored: A }, true],
-  ['a rule that was in force before', { stored: A }, { stored: B }, { stored: A }, false],
-  ['a rule that may have been sent alone', undefined, { latest: WORD }, { stored: A }, false],
+const INCOMING = { ...WORD, isRenewed: true, place: { ...PLACE, arrival: 2, rank: 1, issued: 0, row: 1 } }
+
+it.each<[string, Partial<Slot> | undefined, readonly SlotEvent[], Partial<Slot>, boolean]>([
   [
-    'a rule that the row did not have, beside one that only was heard',
+    'sent, a rule that the row did not have',
     undefined,
-    { stored: B },
-    { latest: WORD },
-    false,
+    [{ what: 'accepted before', content: B }],
+    { stored: A },
+    true,
   ],
+  [
+    'sent, a rule that came back',
+    { stored: A, isLapsed: true },
+    [{ what: 'accepted before', content: A }],
+    { stored: B },
+    true,
+  ],
+  [
+    'found, a rule that the row did not have',
+    undefined,
+    [{ what: 'shown', content: B }],
+    { stored: A },
+    true,
+  ],
+  ['sent without an answer', undefined, [{ what: 'sending', content: B }], { stored: A }, true],
+  ['a rule that was in force before', { stored: A }, [{ what: 'shown', content: B }], { stored: A }, false],
+  ['heard alone', undefined, [{ what: 'exported', incoming: INCOMING }], { stored: A }, false],
+  ['sent, beside a rule that was heard alone', undefined, [{ what: 'shown', content: B }], {}, false],
 ])(
-  'a run that was given up has sent %s: the other rule may be its former name, or not',
-  (_name, before, now, other, isFormer) => {
+  'of a row one rule was %s: another rule that the row may lack may be its former name',
+  (_name, before, events, other, isFormer) => {
     const keep = (rule: string, slot: Partial<Slot>): KeptSlot => {
       const kept = keptSlot(rule, { ...EMPTY, seen: 'whole', latest: WORD, ...slot }, 3)
       if (kept === undefined) throw new Error('there is something to remember')
       return kept
     }
     const others = keep('other', other)
-    const sent = keep('sent', now)
-    const known = [...(before === undefined ? [] : [keep('sent', before)]), others]
+    const kept = [...(before === undefined ? [] : [keep('one', before)]), others]
+    const own = events.map((event) => ['one', event] as const)
+    const { records } = learnKept({ kept, held: [] }, own, placed)
     const word = isFormer ? { ...others.word, seen: 'nothing', isLapsed: true } : others.word
-    expect(withFormerNames(known, [sent, others], new Set(['sent']))).toEqual([sent, { ...others, word }])
+    expect(records.find(({ ruleHash }) => ruleHash === 'other')).toEqual({ ...others, word })
   },
 )
+
+it('a record accepted by a run that is given up ends the doubts of its slot', () => {
+  const doubt = (content: string, rule = 'one') => ({ content, rule, isOpen: true, sentUntil: null })
+  const held = [doubt(A), doubt(B), doubt(A, 'other')]
+  const events: SlotEvent[] = [
+    { what: 'exported', incoming: { ...INCOMING, content: B } },
+    { what: 'accepted before', content: B },
+  ]
+  const { ended } = learnKept(
+    { kept: [], held },
+    events.map((event) => ['one', event] as const),
+    placed,
+  )
+  expect([...ended]).toEqual([[A, 'supersede']])
+})
 
 const C = '00000000ffffffff'
 
@@ -93,10 +126,10 @@ const asRead = (kept: readonly KeptSlot[]) =>
     return [one.ruleHash, stored, latest?.content, seen]
   })
 
-const OTHERS = slotWith('other', C, C)
+const OTHERS = slotWith('other', undefined, C)
 
 it.each<[string, KeptSlot | undefined, string, readonly unknown[]]>([
-  ['unknown', undefined, A, [A, A, 'nothing']],
+  ['unknown', undefined, A, [A, A, 'whole']],
   ['only heard of', slotWith('rule', undefined, A), A, [A, A, 'whole']],
   ['only heard of, otherwise', slotWith('rule', undefined, B), A, [A, B, 'whole']],
   ['stored', slotWith('rule', A, A), A, [A, A, 'whole']],
@@ -105,9 +138,10 @@ it.each<[string, KeptSlot | undefined, string, readonly unknown[]]>([
   ['stored, otherwise, and to be yet another', slotWith('rule', B, C), A, [A, C, 'whole']],
   ['withdrawn', slotWith('rule', B, WITHDRAWN), A, [A, WITHDRAWN, 'whole']],
 ])('content that the gateway has is stored in a slot that was %s', (_, known, content, expected) => {
-  const kept = withStored([...(known === undefined ? [] : [known]), OTHERS], 'rule', content)
+  const before = [...(known === undefined ? [] : [known]), OTHERS]
+  const kept = learnKept({ kept: before, held: [] }, [['rule', { what: 'shown', content }]], placed).records
   const own = ['rule', ...expected]
-  const others = ['other', C, C, 'whole']
+  const others = ['other', undefined, C, 'whole']
   expect(asRead(kept)).toEqual(known === undefined ? [others, own] : [own, others])
 })
 
@@ -121,10 +155,14 @@ it.each<[string, KeptSlot | undefined, Place, boolean, readonly unknown[]]>([
   ['perhaps taken, in the place of another', slotWith('rule', B, B), LATER, false, [B, A, 'whole']],
   ['taken, older than the latest word', slotWith('rule', B, B), EARLIER, true, [A, B, 'nothing']],
 ])('a run that is given up has sent content that was %s', (_, known, place, isTaken, expected) => {
-  const sent = { rule: 'rule', content: A, place }
-  const kept = withSent([OTHERS, ...(known === undefined ? [] : [known])], sent, isTaken, placed)
+  const events: [string, SlotEvent][] = [
+    ['rule', { what: 'exported', incoming: { content: A, place, isLate: true, isRenewed: true } }],
+    ['rule', { what: isTaken ? 'accepted before' : 'sending', content: A }],
+  ]
+  const before = [OTHERS, ...(known === undefined ? [] : [known])]
+  const kept = learnKept({ kept: before, held: [] }, events, placed).records
   expect(asRead(kept)).toEqual([
-    ['other', C, C, 'whole'],
+    ['other', undefined, C, 'whole'],
     ['rule', ...expected],
   ])
   // Nightly exports may have repeated the word without a trace.

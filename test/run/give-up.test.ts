@@ -48,8 +48,9 @@ async function giveUp({ chunks, before = new Map(), doubts = [] }: Left) {
               { state: 'in-doubt', content: null, row: 98 },
             ],
     },
-    slots: { delivered: async () => before },
+    slots: { delivered: async () => before, held: async () => new Map() },
     left: {
+      inDoubtWith: async () => [],
       heldWith: async (_: number, contents: readonly string[]) =>
         doubts
           .filter(({ content }) => contents.includes(content))
@@ -66,7 +67,7 @@ async function giveUp({ chunks, before = new Map(), doubts = [] }: Left) {
   return {
     receipts: receipts.map((one) => [one.transactionId, one.batchId, one.learnedFrom]),
     sent: left.sent.map((one) => [one.exportRow, one.content, one.isTaken]),
-    slots: left.delivered.flatMap(({ records }) =>
+    slots: (left.ruling.delivered ?? []).flatMap(({ records }) =>
       records.map((one) => [contentDigits(one), one.word.isStored, one.word.arrival, one.word.row]),
     ),
   }

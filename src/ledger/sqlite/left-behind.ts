@@ -227,6 +227,7 @@ const leftRecords = (database: Database) =>
       'exception.rule',
       'exception.content',
       'exception.kind',
+      'exception.code',
       'exception.batch_id as batchId',
     ])
     .$castTo<LeftRecord>()

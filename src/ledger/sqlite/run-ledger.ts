@@ -154,7 +154,9 @@ const workOf = ({
       }
       await noteResolution(writer, end.resolution)
       if (end.left !== undefined) {
-        await delivered.save(lease.jobId, end.left.delivered, statements)
+        const { ruling } = end.left
+        await delivered.save(lease.jobId, ruling.delivered ?? [], statements)
+        await rule(writer, lease, ruling, end.endedAt)
         for (const one of end.left.sent)
           await hold(statements, lease, one.exportRow, [one], one.isTaken ? 0 : end.endedAt)
       }

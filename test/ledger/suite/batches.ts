@@ -258,19 +258,25 @@ export function batchesSuite(open: OpenLedger): void {
           ])
         const batch = async (held: BatchSettlement['held']): Promise<void> =>
           run.settleBatch(settled(await run.beginBatch(intent), { held }))
-        await batch([doubt(1, content(7)), doubt(2)])
+        await batch([doubt(1, content(7)), doubt(2), doubt(4)])
         expect(await states()).toEqual([
           [rowKey(1), [[true, null]]],
           [rowKey(2), [[false, null]]],
+          [rowKey(4), [[false, null]]],
         ])
         expect(await ledger.slots.heldSeries(jobId)).toEqual(new Set([content(7)]))
-        expect(await ledger.left.heldRecords(jobId)).toBe(2)
+        expect(await ledger.left.heldRecords(jobId)).toBe(3)
         const delivered = [
           { rowKey: rowKey(9), records: [keptSlot(record(9).rule, content(9), { arrival: 1 })] },
         ]
         const sent = [1, 2, 3].map((at) => ({ ...doubt(at), exportRow, isTaken: at === 3 }))
         await run.endRun({
-          ...{ state: 'failed', endedAt: NOW + 30, reason: 'given-up', left: { delivered, sent } },
+          ...{
+            state: 'failed',
+            endedAt: NOW + 30,
+            reason: 'given-up',
+            left: { ruling: { run: null, decisions: [], released: [doubt(4)], delivered }, sent },
+          },
         })
         expect(await states()).toEqual([
           [rowKey(1), [[true, NOW + 30]]],

@@ -182,7 +182,7 @@ export function neighboursSuite(open: OpenLedger): void {
       const held = [{ rowKey: rowKey(3), rule: '00000001', content: content(3), series: null }]
       await settle(run, exportRow, 1, { held })
       const end = { state: 'failed', endedAt: NOW + 5, reason: 'given-up' } as const
-      await run.endRun({ ...end, left: { delivered: [], sent } })
+      await run.endRun({ ...end, left: { ruling: { run: null, decisions: [], released: [] }, sent } })
       const found = await ledger.left.heldWith(jobId, [content(1), content(2), content(3)])
       expect(found.map((one) => [one.rowKey, one.sentUntil])).toEqual([
         [rowKey(1), 0],

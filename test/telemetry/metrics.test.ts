@@ -42,6 +42,10 @@ const LAST_END: LastEnd = {
 }
 const LAST = lastRunOf(LAST_END)
 
+test('differences that a person has accepted are none to look at', () => {
+  expect(LAST.samples).toContainEqual(['last_run_drift', { measure: 'rows' }, 1])
+})
+
 /** 02:14 in New York. */
 const NOW = Date.UTC(2026, 2, 2, 7, 14)
 

@@ -73,8 +73,8 @@ export interface Leases {
   release(lease: Lease): Promise<void>
   holder(jobId: number, now: number, isDead: (owner: string) => boolean): Promise<LeaseRecord | undefined>
   /**
-   * Asks the process that holds the run to stop. A run that no process holds is ended here. Noted in the audit. Repeat while `asked`: the process may
-   * die, and the next owner hears the new request alone.
+   * Asks the process that holds the run to stop; if the process dies, whoever takes over is asked. A run that no process holds is ended here. Noted
+   * in the audit.
    * @returns `not-under-way` if the run is over, or if another run holds the job
    */
   stop(

@@ -273,7 +273,7 @@ interface LeaseTable {
   /** JSON, while the run waits during an outage of the gateway: since when, why, until when. Null: no outage. */
   outage: ColumnType<string | null, null, string | null>
   /** Name of the person or process that asked the holder to stop the run; null: nobody. */
-  stop_by: ColumnType<string | null, null | undefined, string | null>
+  stop_by: ColumnType<string | null, string | null | undefined, string | null>
 }
 
 /** Owners that wait for a job whose holder gives way, and when each request expires unless repeated. */

@@ -180,8 +180,8 @@ const without = ({ doubts }: Slot, content: Content): readonly Doubt[] =>
 const hide = ({ content }: Doubt): Doubt => ({ content, state: 'hidden' })
 
 /**
- * Takes over the slot of a renamed rule: a rule missing from the row, with equal content stored or in doubt. A rule that has its former name back takes
- * over doubts alone where the other has none stored; a rule in force, nothing.
+ * Takes over the slot of a renamed rule: a rule missing from the row, with equal content stored or in doubt. Where the other has nothing stored, a rule
+ * with content of its own takes over doubts alone.
  * @param others slots of the row whose rules the row lacks
  * @returns the new slot, and the old
  */
@@ -190,9 +190,11 @@ export function takeOver<One extends Slot>(
   content: Content,
   others: readonly One[],
 ): { readonly slot: Slot; readonly from: One } | undefined {
-  if (isInForce(slot)) return undefined
-  const from = others.find(
-    (one) => one.stored === content || one.doubts.some((doubt) => doubt.content === content),
+  const hasOwn = isInForce(slot)
+  const from = others.find((one) =>
+    hasOwn && one.stored !== undefined
+      ? false
+      : one.stored === content || one.doubts.some((doubt) => doubt.content === content),
   )
   if (from === undefined) return undefined
   const doubts = [...slot.doubts, ...from.doubts]

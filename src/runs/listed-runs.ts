@@ -188,7 +188,7 @@ export async function stopRun(application: Application, name: string, person: Pe
   })
   const askAgain = () => withKnownLedger(application, (ledger) => ask(ledger, run))
   for (;;) {
-    const { summary } = await watchRun(application, run, askAgain)
+    const { summary } = await watchRun(application, run)
     if (summary.state !== 'running' || (await askAgain()) === 'not-under-way')
       return showRun(application, run)
   }
@@ -202,7 +202,7 @@ export async function stopRun(application: Application, name: string, person: Pe
 export async function watchRun(
   application: Application,
   name: string | undefined,
-  onLook: (shown: RunStory) => unknown = () => {},
+  onLook: (shown: RunStory) => void = () => {},
 ): Promise<RunStory> {
   const { interrupt, sleep } = application
   let run = name
@@ -210,7 +210,7 @@ export async function watchRun(
     const shown = await showRun(application, run)
     run = shown.summary.run
     if (shown.summary.activity?.kind !== 'under-way') return shown
-    await onLook(shown)
+    onLook(shown)
     await sleep(LOOK_EVERY_MS, interrupt).catch(() => {})
     if (interrupt.aborted)
       throw new WaybillError('interrupted', `run ${run} is no longer watched; it continues`, {

@@ -308,7 +308,7 @@ describe('what is learned', () => {
       'this one has something of its own, and it is in doubt',
       slotOf({ stored: B }),
       { doubts: [doubt(A, 'sent')] },
-      false,
+      true,
     ],
     [
       'both have something, and it is in doubt',

@@ -3,6 +3,7 @@ import { each, tolerated } from './shared-objects.ts'
 
 /** Section "Account reference": the types for writes and query parameters. */
 export const AccountReferenceType = z.enum(['accountId', 'partnerAccountId'])
+export type AccountReferenceType = z.infer<typeof AccountReferenceType>
 
 /** Account of a record, as sent in the field `account`. Only the echo of a biometric returns `sponsor`. */
 export const AccountReference = z.looseObject({
@@ -18,15 +19,18 @@ export type AccountReference = z.infer<typeof AccountReference>
  * in the account id (`accountIdOfEntity`).
  */
 export const AccountReferenceAsRead = z.looseObject({ type: z.string(), reference: z.string() })
+export type AccountReferenceAsRead = z.infer<typeof AccountReferenceAsRead>
 
 /** Query parameters for the user of every user-centric GET and DELETE. */
 export const AccountQuery = z.object({
   accountReference: z.string().min(1),
   accountReferenceType: AccountReferenceType,
 })
+export type AccountQuery = z.infer<typeof AccountQuery>
 
 /** Alternative to `AccountQuery` for GET /health-profile/biometrics: the account in URL form. */
 export const EntityQuery = z.object({ entity: z.string().min(1) })
+export type EntityQuery = z.infer<typeof EntityQuery>
 
 /** Returns the account id at the end of an entity's URL form (`…/accounts/4711` gives `4711`); the whole text if there is no slash. */
 export function accountIdOfEntity(entity: string): string {
@@ -39,10 +43,7 @@ export type Account = Pick<AccountReference, 'reference' | 'type'>
 
 /** Builds the query parameters for the user (section "Account reference"). */
 export function accountQuery(account: Account): URLSearchParams {
-  const query: z.infer<typeof AccountQuery> = {
-    accountReference: account.reference,
-    accountReferenceType: account.type,
-  }
+  const query: AccountQuery = { accountReference: account.reference, accountReferenceType: account.type }
   return new URLSearchParams(query)
 }
 
@@ -61,3 +62,4 @@ export const RegistrationAnswer = z.looseObject({
   accountId: z.string().min(1),
   partnerAccountId: tolerated(z.string()),
 })
+export type RegistrationAnswer = z.infer<typeof RegistrationAnswer>

@@ -6,7 +6,7 @@ import { each, InstantAsRead, textsAsRead, tolerated } from './shared-objects.ts
  * Age, or difference of two ages, in whole years and months. The interface bounds neither, and does not say how a negative difference is
  * split: both parts may be negative.
  */
-const Age = z.looseObject({ year: z.int(), month: z.int() })
+export const Age = z.looseObject({ year: z.int(), month: z.int() })
 export type Age = z.infer<typeof Age>
 
 /**
@@ -19,12 +19,14 @@ export const AgeResult = z.looseObject({
   ...each(['bioAge', 'calendarAge', 'bioAgeDelta'], tolerated(Age)),
   completed: tolerated(InstantAsRead),
 })
+export type AgeResult = z.infer<typeof AgeResult>
 
 /** Section "Recommendation": the subject of following it. */
 export const BenefitCost = z.enum(['cost', 'benefit', 'neither'])
+export type BenefitCost = z.infer<typeof BenefitCost>
 
 /** Section "Recommendation". The language follows the header Accept-Language; the form of `body` is not documented. */
-const Recommendation = z.looseObject({
+export const Recommendation = z.looseObject({
   teaser: tolerated(z.string()),
   benefitCost: tolerated(BenefitCost),
   body: tolerated(z.string()),
@@ -33,12 +35,14 @@ export type Recommendation = z.infer<typeof Recommendation>
 
 /** Answer of GET /bioage/assessments/{assessmentId}/recommendations: a bare array, without an envelope. */
 export const Recommendations = z.array(Recommendation)
+export type Recommendations = z.infer<typeof Recommendations>
 
 /** Answer to a question of a completed test; all four fields are documented as strings. */
-const CompletedAnswer = z.looseObject(textsAsRead('id', 'description', 'label', 'value'))
+export const CompletedAnswer = z.looseObject(textsAsRead('id', 'description', 'label', 'value'))
+export type CompletedAnswer = z.infer<typeof CompletedAnswer>
 
 /** Question of a completed test. `id` is needed to distinguish questions. */
-const CompletedQuestion = z.looseObject({
+export const CompletedQuestion = z.looseObject({
   id: z.string(),
   text: tolerated(z.string()),
   answers: tolerated(z.array(CompletedAnswer)),
@@ -57,9 +61,11 @@ export const CompletedAssessment = z.looseObject({
   assessmentType: tolerated(z.string()),
   questions: z.array(CompletedQuestion),
 })
+export type CompletedAssessment = z.infer<typeof CompletedAssessment>
 
 /** Answer of GET /bioage/completed/questions: a bare array, without an envelope. */
 export const CompletedAssessments = z.array(CompletedAssessment)
+export type CompletedAssessments = z.infer<typeof CompletedAssessments>
 
 /**
  * Id of an answer to choose. The interface does not say whether ids are strings or numbers, so the id is sent back in the form of the page.
@@ -69,12 +75,13 @@ export type AnswerId = z.infer<typeof AnswerId>
 
 /** Section "Assessment page": a string of the form major.minor. Not a decimal number: `1.10` comes after `1.9`. */
 export const PageNumber = z.string().regex(/^\d+\.\d+$/, 'Expected a page number of the form major.minor')
+export type PageNumber = z.infer<typeof PageNumber>
 
 /**
  * Item of a question's `answers[]`. `factId` and `answerId` are needed for a submission. The form of `value` is not documented.
  * `answersToClear` is assumed to hold the ids of the answers excluded by this one.
  */
-const AnswerOption = z.looseObject({
+export const AnswerOption = z.looseObject({
   value: z.unknown(),
   text: tolerated(z.string()),
   factId: z.string().min(1),
@@ -88,7 +95,7 @@ export type AnswerOption = z.infer<typeof AnswerOption>
  * last may be empty, as may `displayLabelOrder` and the two texts of `moreInfo`. Known data types are `NONE` and `INTEGER`, known input
  * kinds in `type` are `radio` and `select`; neither list is closed.
  */
-const AssessmentQuestion = z.looseObject({
+export const AssessmentQuestion = z.looseObject({
   id: z.string().min(1),
   questionText: tolerated(z.string()),
   displayLabel: tolerated(z.record(z.string(), z.string())),
@@ -100,6 +107,7 @@ const AssessmentQuestion = z.looseObject({
   previousValues: tolerated(z.record(z.string(), z.unknown())),
   ...textsAsRead('moreInfoTitle', 'moreInfoBody'),
 })
+export type AssessmentQuestion = z.infer<typeof AssessmentQuestion>
 
 /**
  * Section "Assessment page": item of `data[]` in the envelopes of GET /assessments/bioage (the current page) and POST /assessments/bioage

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { textsAsRead, tolerated } from './shared-objects.ts'
 
 /** Id in the content service. The interface does not say whether ids are strings or numbers. */
-const ContentId = z.union([z.string().min(1), z.int()])
+export const ContentId = z.union([z.string().min(1), z.int()])
 export type ContentId = z.infer<typeof ContentId>
 
 /**
@@ -26,3 +26,4 @@ export const ContentDetail = ContentListItem.extend({
   attribution: tolerated(z.looseObject(textsAsRead('byLine', 'option', 'byLineUrl'))),
   image: tolerated(z.looseObject({ id: tolerated(ContentId), ...textsAsRead('title', 'url') })),
 })
+export type ContentDetail = z.infer<typeof ContentDetail>

@@ -50,6 +50,7 @@ export const BiometricEcho = z.looseObject({
   unit: tolerated(z.string()),
   codes: tolerated(z.array(CodeAsRead)),
 })
+export type BiometricEcho = z.infer<typeof BiometricEcho>
 
 /**
  * Section "Biometric record, as read": GET /health-profile/biometrics returns the latest record by observation date per code and source
@@ -67,6 +68,7 @@ export const BiometricRead = z.looseObject({
   unit: tolerated(z.string()),
   codes: z.array(CodeAsRead),
 })
+export type BiometricRead = z.infer<typeof BiometricRead>
 
 /**
  * Section "Condition record, as sent": item of the array posted to /health-profile/conditions (a single user) and
@@ -102,6 +104,7 @@ export const ConditionReturned = z.looseObject({
   source: tolerated(SourceAsRead),
   ...each(['createDate', 'updateDate'], tolerated(InstantAsRead)),
 })
+export type ConditionReturned = z.infer<typeof ConditionReturned>
 
 /**
  * Section "Care team record, as sent": item of the array posted to /health-profile/care-teams. `observationDate` is epoch milliseconds in a
@@ -141,11 +144,14 @@ export type CareTeamReturned = z.infer<typeof CareTeamReturned>
 export const CareTeamDeletionQuery = AccountQuery.extend({
   ...each(['id', 'npi'], z.array(z.string().min(1)).optional()),
 }).refine(({ id = [], npi = [] }) => id.length + npi.length > 0, 'Expected at least one id or npi')
+export type CareTeamDeletionQuery = z.infer<typeof CareTeamDeletionQuery>
 
 /** Body of POST and DELETE /health-profile/care-teams/pcp: the account, and the entry by `id` or by `npi`. */
 export const PrimaryCareRequest = z
   .looseObject({ account: AccountReference, ...each(['id', 'npi'], z.string().min(1).optional()) })
   .refine((request) => request.id !== undefined || request.npi !== undefined, 'Expected an id or an npi')
+export type PrimaryCareRequest = z.infer<typeof PrimaryCareRequest>
 
 /** Single item of `data[]` in the answer to setting and unsetting the PCP. */
 export const PrimaryCareReturned = z.looseObject({ npi: tolerated(z.string()) })
+export type PrimaryCareReturned = z.infer<typeof PrimaryCareReturned>

@@ -38,6 +38,8 @@ export const DateReturned = z.codec(
     encode: (date) => `${date.slice(5, 7)}/${date.slice(8)}/${date.slice(0, 4)}`,
   },
 )
+/** Date as sent, YYYY-MM-DD. */
+export type DateReturned = z.infer<typeof DateReturned>
 
 /**
  * Section "Medical-records request", disclosure values, exact. The interface itself has both `ekc_ecg_tests` and `ekg`, and both
@@ -80,6 +82,7 @@ export const Disclosure = z.enum([
   'growth_chart',
   'consent',
 ])
+export type Disclosure = z.infer<typeof Disclosure>
 
 /** Optional field: null clears, omission keeps the value. */
 const clearable = z.string().nullish()
@@ -184,11 +187,13 @@ export type MedicalRecordsRequestReturned = z.infer<typeof MedicalRecordsRequest
 
 /** Path parameter of DELETE /medical-records/requester/{referenceNumber}. The gateway refuses to delete a processed request. */
 export const MedicalRecordsDeletion = z.object({ referenceNumber: z.string().min(1) })
+export type MedicalRecordsDeletion = z.infer<typeof MedicalRecordsDeletion>
 
 /** Item of `data[]` in the answer to a deletion: "the deleted request's details", with undocumented fields. */
 export const MedicalRecordsRequestDeleted = MedicalRecordsRequestReturned.extend({
   referenceNumber: tolerated(z.string()),
 })
+export type MedicalRecordsRequestDeleted = z.infer<typeof MedicalRecordsRequestDeleted>
 
 const PatientSought = z.looseObject({
   ...textsSent('type', 'reference', 'zip', 'firstName', 'lastName'),
@@ -204,6 +209,7 @@ export const MedicalRecordsFilter = z.looseObject({
   ),
   request: inEitherSpelling(z.looseObject({ type: z.string(), subType: z.string() })),
 })
+export type MedicalRecordsFilter = z.infer<typeof MedicalRecordsFilter>
 
 /**
  * Body of POST /medical-records/requester. Undocumented: the number of the first `page` (0 or 1), the maximum `limit` (100 records a page
@@ -215,12 +221,14 @@ export const MedicalRecordsSearch = z.looseObject({
   sort: z.record(z.string(), z.unknown()).optional(),
   filter: z.array(MedicalRecordsFilter).min(1),
 })
+export type MedicalRecordsSearch = z.infer<typeof MedicalRecordsSearch>
 
 /**
  * Single item of `data[]` in the answer to a search: the original query plus `results`. Neither the layout of the query nor a total is
  * documented, so only `results` is parsed, and the rest is kept.
  */
 export const MedicalRecordsFound = z.looseObject({ results: z.array(MedicalRecordsRequestReturned) })
+export type MedicalRecordsFound = z.infer<typeof MedicalRecordsFound>
 
 const Named = z.looseObject({ id: z.string().min(1), name: z.string().min(1) })
 
@@ -232,6 +240,7 @@ export type MedicalRecordsRequestType = z.infer<typeof MedicalRecordsRequestType
 
 /** Item of `data[]` of GET /medical-records/requester/requestTypes, an array of arrays. */
 export const MedicalRecordsRequestTypes = z.array(MedicalRecordsRequestType)
+export type MedicalRecordsRequestTypes = z.infer<typeof MedicalRecordsRequestTypes>
 
 /**
  * Returns the envelope inside the `message` of a refusal. Section "Errors": in one form of the 400 body, `message` and the same text in

@@ -47,6 +47,7 @@ export function documented<Schema extends z.ZodType>(
  * elsewhere.
  */
 export const EnvelopeCode = z.union([z.int(), z.string()])
+export type EnvelopeCode = z.infer<typeof EnvelopeCode>
 
 /** Item of `errors[]` (section "Errors"; documented only for the requester). A bare text is accepted. */
 export const EnvelopeError = z.union([
@@ -118,12 +119,14 @@ export const Code = z.looseObject({
   code: z.string().min(1),
   ...textsSent('codeSystem', 'codeSystemName', 'name'),
 })
+export type Code = z.infer<typeof Code>
 
 /** Code object in an answer. `code` is needed to distinguish records. */
 export const CodeAsRead = z.looseObject({
   code: z.string(),
   ...textsAsRead('codeSystem', 'codeSystemName', 'name'),
 })
+export type CodeAsRead = z.infer<typeof CodeAsRead>
 
 const META = ['dataQuality', 'batchId', 'resourceKey', 'sendingSystem', 'persistentRecordId'] as const
 
@@ -133,18 +136,21 @@ const META = ['dataQuality', 'batchId', 'resourceKey', 'sendingSystem', 'persist
  * a read leads back to the record sent.
  */
 export const SourceMeta = z.looseObject(textsSent(...META))
+export type SourceMeta = z.infer<typeof SourceMeta>
 
 /** Section "Source object", as sent. Reads return the latest record per code and `type`; the document does not list values of `type`. */
 export const Source = z.looseObject({
   ...textsSent('name', 'type', 'notes'),
   meta: SourceMeta.optional(),
 })
+export type Source = z.infer<typeof Source>
 
 /** Source in an answer; the echo of a biometric has only name, notes, type and meta.dataQuality. */
 export const SourceAsRead = z.looseObject({
   ...textsAsRead('name', 'type', 'notes'),
   meta: tolerated(z.looseObject(textsAsRead(...META))),
 })
+export type SourceAsRead = z.infer<typeof SourceAsRead>
 
 /**
  * ISO 8601, UTC, exactly three digits of milliseconds: `2024-03-01T14:05:00.000Z`. Points in time on the wire are UTC (Condition record: "All dates
@@ -152,21 +158,25 @@ export const SourceAsRead = z.looseObject({
  * `EpochMsText`; reads return `InstantAsRead`.
  */
 export const IsoInstant = z.iso.datetime({ precision: 3 })
+export type IsoInstant = z.infer<typeof IsoInstant>
 
 /** Milliseconds since 1970-01-01T00:00:00Z as a JSON number; negative before that day. */
 export const EpochMs = z.int()
+export type EpochMs = z.infer<typeof EpochMs>
 
 const EPOCH_MS_TEXT = /^-?\d{1,16}$/
 /** Milliseconds since 1970-01-01T00:00:00Z as a string of digits. */
 export const EpochMsText = z
   .string()
   .regex(EPOCH_MS_TEXT, 'Expected epoch milliseconds as a string of digits')
+export type EpochMsText = z.infer<typeof EpochMsText>
 
 /**
  * Date in an answer. Documented as epoch milliseconds in a string (biometric read), a string of unstated form (condition) and a number
  * (care team); every form is accepted everywhere. Read it with `epochMsOf`.
  */
 export const InstantAsRead = z.union([z.string(), z.number()])
+export type InstantAsRead = z.infer<typeof InstantAsRead>
 
 /** Parses any of the forms above into epoch milliseconds; undefined for anything else. ISO dates without a zone are UTC. */
 export function epochMsOf(instant: unknown): number | undefined {

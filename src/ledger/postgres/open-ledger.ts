@@ -53,13 +53,28 @@ export async function openPostgresLedger(
   }
 }
 
+/** SQLSTATE of a table that does not exist. */
+const NO_TABLE = '42P01'
+/** The migrator looks at all tables of the database: another program may drop one at that moment. */
+const MIGRATION_TRIES = 3
+
 /** Migrates under an advisory lock: of processes that open a new ledger at once, one makes the tables. @returns the place of the server */
-const prepare = ({ db, where }: PostgresLedgerDatabase, onNew: OnNewLedger | undefined): Promise<string> =>
-  db.transaction().execute(async (writer) => {
-    await sql.raw(ALONE).execute(writer)
-    assertKnown(POSTGRES_MIGRATIONS, await makeTables(writer, where, onNew), where)
-    return placeOf(writer)
-  })
+async function prepare(
+  { db, where }: PostgresLedgerDatabase,
+  onNew: OnNewLedger | undefined,
+): Promise<string> {
+  for (let tries = 1; ; tries++)
+    try {
+      return await db.transaction().execute(async (writer) => {
+        await sql.raw(ALONE).execute(writer)
+        assertKnown(POSTGRES_MIGRATIONS, await makeTables(writer, where, onNew), where)
+        return placeOf(writer)
+      })
+    } catch (error) {
+      const isDropped = error instanceof Error && 'code' in error && error.code === NO_TABLE
+      if (!isDropped || tries === MIGRATION_TRIES) throw error
+    }
+}
 
 /** Makes the tables, unless a copy has begun to fill them. @returns names of the migrations that the database has */
 export async function makeTables(

@@ -30,15 +30,19 @@ const leases = ({ db, dialect, write }: Exclusive): Leases => ({
       const holder = known.find((one) => inTheWay(one) && isHeld(one, now, isDead))
       if (holder !== undefined) return { ok: false, holder }
       const token = Math.max(0, ...known.map((one) => one.token)) + 1
+      const before = known.find((one) => one.part === place)
+      // Whoever goes on with the run of a dead process hears the stop that the process was asked for; whoever resumes it later does not.
+      const isTakeover = before !== undefined && before.expires_at > 0 && now < before.expires_at + ttlMs
+      const stopped = isTakeover && before.stop_by !== null ? before : undefined
       const lease = {
-        run_id: runId,
+        run_id: stopped?.run_id ?? runId,
         owner,
         token,
         acquired_at: now,
         expires_at: now + ttlMs,
         gives_way: Number(givesWay),
         outage: null,
-        stop_by: null,
+        stop_by: stopped?.stop_by ?? null,
       }
       await writer
         .insertInto('lease')

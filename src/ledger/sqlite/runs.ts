@@ -381,7 +381,12 @@ const activePause = (db: Writer | Exclusive['db'], jobId: number, now: number): 
 async function nameRun(transaction: Writer, lease: Lease): Promise<void> {
   await transaction
     .updateTable('lease')
-    .set({ run_id: lease.runId, outage: null, stop_by: null })
+    .set(({ eb, ref }) => ({
+      run_id: lease.runId,
+      outage: null,
+      // A stop is of one run.
+      stop_by: eb.case().when('run_id', '=', lease.runId).then(ref('stop_by')).end(),
+    }))
     .where('job_id', '=', lease.jobId)
     .where('token', '=', lease.token)
     .execute()

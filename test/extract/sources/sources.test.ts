@@ -90,10 +90,11 @@ it.each([
   const { folder } = await inFolder()
   const archive = join(folder, 'done')
   await mkdir(archive)
-  const at = new Date('2026-03-02T02:00:00Z')
+  // Seconds in the middle of a millisecond: a fraction is not exact.
+  const at = (Date.parse('2026-03-02T02:00:00Z') + 0.5) / 1000
   for (const [path, time] of [
     [join(folder, 'a.csv'), at],
-    [join(archive, 'a.csv'), new Date(at.getTime() + later)],
+    [join(archive, 'a.csv'), at + later / 1000],
   ] as const) {
     await writeFile(path, 'x')
     await utimes(path, time, time)

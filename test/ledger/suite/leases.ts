@@ -436,9 +436,23 @@ export function leasesSuite(open: OpenLedger): void {
       expect(await stopBy()).toBeNull()
       // Another run has the job.
       expect(await stop('run-1', NOW)).toBe('not-under-way')
-      await stop('run-2', NOW)
-      await lease({ runId: 'run-3', owner: 'there:2' }, () => true)
-      expect(await stopBy()).toBeNull()
+    })
+
+    it.each([
+      ['at once', 'run-1', 0, 'dies', 'ann'],
+      ['within a lease', 'run-1', 2 * TTL - 1, 'dies', 'ann'],
+      ['later', 'run-1', 2 * TTL, 'dies', null],
+      ['with another run', 'run-0', 0, 'dies', null],
+      ['behind an end', 'run-1', 0, 'ends', null],
+    ])('tells whoever goes on for a process that was to stop: %s', async (_, runId, later, how, heard) => {
+      const { lease: first } = await startRun('run-0')
+      const run = await ledger.runs.start({ ...first, runId: 'run-1' }, begun('run-1'))
+      await ledger.leases.stop('run-1', { by: 'ann', note: null, at: NOW }, alive)
+      if (how === 'ends') await ledger.leases.release(run.lease)
+      const taken = await lease({ runId: 'run-2', owner: 'there:2', now: NOW + later }, () => true)
+      const known = (await ledger.runs.find(runId)) ?? expect.fail('no run')
+      await ledger.runs.resume({ ...taken, runId }, known, NOW + later)
+      expect((await ledger.leases.last(jobId))?.stop_by).toBe(heard)
     })
 
     it.each([

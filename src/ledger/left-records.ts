@@ -51,6 +51,13 @@ export interface KeptSlot extends ContentWords {
   readonly latest?: ContentWords | 'withdrawn' | undefined
 }
 
+/** Rule of a row under another name: hashes of both, 8 hex digits. Doubts of the former are doubts of the other. */
+export interface RenamedRule {
+  readonly rowKey: string
+  readonly from: string
+  readonly to: string
+}
+
 /** Decision of a person on a run, by one command. */
 export interface Resolution {
   readonly run: string

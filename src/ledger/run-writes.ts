@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import type { DeliveredFile } from './concerns.ts'
-import type { HeldRecord, Resolution, RowToSave, Ruling, SentRecord } from './left-records.ts'
+import type { HeldRecord, RenamedRule, Resolution, RowToSave, Ruling, SentRecord } from './left-records.ts'
 import type { RunState } from './states.ts'
 import type { CareTeamMark, MedicalRequestState, Reading, RunPart, RunRecord, Selection } from './tables.ts'
 
@@ -126,6 +126,7 @@ export interface ChunkSettlement extends ChunkKey {
   readonly receiptsLength: number
   readonly rejectsLength: number
   readonly delivered: readonly RowToSave[]
+  readonly renamed?: readonly RenamedRule[] | undefined
   /** Packed: records accepted outside of batches. */
   readonly accepted?: Uint8Array | undefined
   readonly held: readonly HeldRecord[]

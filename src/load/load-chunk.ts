@@ -146,7 +146,7 @@ export const NOTHING_OF_PROFILES: Omit<LoadedChunk, 'outcomes'> = {
   followUpFailures: [],
   rowsCorrected: 0,
   accounts: { known: 0, refused: 0 },
-  learned: { delivered: [], ended: new Map(), asked: new Set() },
+  learned: { delivered: [], ended: new Map(), renamed: [], asked: new Set() },
 }
 
 /**
@@ -188,6 +188,7 @@ function joinedParts(parts: readonly LoadedChunk[]): LoadedChunk {
     learned: {
       delivered: parts.flatMap(({ learned }) => learned.delivered),
       ended: new Map(parts.flatMap(({ learned }) => [...learned.ended])),
+      renamed: parts.flatMap(({ learned }) => learned.renamed),
       asked: new Set(parts.flatMap(({ learned }) => [...learned.asked])),
     },
     takenBack: parts.flatMap(({ takenBack }) => takenBack ?? []),

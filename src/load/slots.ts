@@ -8,6 +8,7 @@ import type {
   HeldDoubt,
   KeptSlot,
   KeptWord,
+  RenamedRule,
   RowToSave,
   Suspicion,
 } from '../ledger/ledger.ts'
@@ -49,6 +50,8 @@ export interface LearnedSlots {
   readonly delivered: readonly RowToSave[]
   /** Contents no longer in doubt: superseded by a newer content, or absent. */
   readonly ended: ReadonlyMap<string, 'supersede' | 'miss'>
+  /** Rules whose doubts are another rule's by now. */
+  readonly renamed: readonly RenamedRule[]
   /** Contents sent by a run before it was given up. The chunk has looked for them, whatever the job does about doubts. */
   readonly asked: ReadonlySet<string>
 }
@@ -76,6 +79,7 @@ export class ChunkSlots {
   private readonly repeated = new Set<Entry>()
   /** First record heard of each row key. */
   private readonly firstOf = new Map<string, Entry>()
+  private readonly renamed: RenamedRule[] = []
   /** Outcomes learned last: of one row behind those of the other. */
   private learned: readonly EntryOutcome[] = []
 
@@ -229,7 +233,12 @@ export class ChunkSlots {
     const plain = [...this.plainRows(), ...this.printedRows()]
     const others = [...this.rows].flatMap(([rowKey, slots]) => this.keptRow(rowKey, slots) ?? [])
     const slots = [...this.rows.values()].flatMap((row) => [...row.values()])
-    return { delivered: [...plain, ...others], ended: endedDoubts(slots), asked: this.asked() }
+    return {
+      delivered: [...plain, ...others],
+      ended: endedDoubts(slots),
+      renamed: this.renamed,
+      asked: this.asked(),
+    }
   }
 
   /** Rows known as a whole, under another print or none. */
@@ -336,8 +345,12 @@ export class ChunkSlots {
     )
     const taken = takeOver(slot.now, contentOf(entry), others)
     if (taken === undefined) return slot
-    slots.delete(taken.from.rule)
-    const renamed = { before: slot.before, now: taken.slot }
+    const { rule: from, doubts } = taken.from
+    const former = slots.get(from)?.before ?? EMPTY
+    slots.delete(from)
+    if (doubts.length > 0) this.renamed.push({ rowKey, from, to: ruleHash })
+    const before = { ...slot.before, doubts: [...slot.before.doubts, ...former.doubts] }
+    const renamed = { before, now: taken.slot }
     slots.set(ruleHash, renamed)
     return renamed
   }

@@ -86,6 +86,7 @@ export async function settleChunk(
     receiptsLength: context.receipts.length,
     rejectsLength: rejects.length,
     delivered: worked.learned.delivered,
+    renamed: worked.learned.renamed,
     accepted: withoutBatch(worked.outcomes),
     held: heldBy(context.identity, worked.outcomes),
     arrival,

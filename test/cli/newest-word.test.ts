@@ -180,6 +180,13 @@ test('a rule that has its former name back looks for what a run that was given u
   // The profile shows the value under the id of the other name: a person decides.
   expect(await clinic.counts()).toMatchObject({ made: 2, accepted: 0, unchanged: 1, inDoubt: 1 })
   expect(await clinic.values()).toEqual([70, 75])
+  const inDoubt = async () => (await clinic.workplace.waybill('needs')).out.includes('in doubt')
+  expect(await inDoubt()).toBe(true)
+  // The doubt is of the present name: what the gateway takes now ends it.
+  await clinic.deliverDay('20260304', rowOf(FIRST, 80))
+  expect(await clinic.counts()).toMatchObject({ accepted: 1, inDoubt: 0 })
+  expect(await inDoubt()).toBe(false)
+  expect(await clinic.values()).toEqual([70, 75, 80])
 })
 
 test('a mapping that was changed, and changed back, is sent each time', async () => {

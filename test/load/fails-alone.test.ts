@@ -118,7 +118,11 @@ describe('a person whose registration always fails', () => {
       rowKey: before.rowKey,
       records: [keptSlot(before.ruleHash, before.content, { arrival: 0 })],
     }))
-    await loading.settle({ ...NOTHING, outcomes, learned: { delivered, ended: new Map(), asked: new Set() } })
+    await loading.settle({
+      ...NOTHING,
+      outcomes,
+      learned: { delivered, ended: new Map(), renamed: [], asked: new Set() },
+    })
     const loaded = await loading.load(
       told.flatMap(({ doctor, measured }) => [doctor, measured]),
       false,

@@ -285,6 +285,7 @@ export async function startLoading(options: LoadingOptions = {}) {
         receiptsLength: 0,
         rejectsLength: 0,
         delivered: learned.delivered,
+        renamed: learned.renamed,
         held: heldBy(IDENTITY, outcomes),
         arrival: 1,
         exceptions: [],

@@ -76,7 +76,7 @@ async function openRun({ origin, isBackfill = false, held = 'look' }: RunFacts =
       {
         ...{ rows, counts: countChunk(rows, outcomes, 0) },
         ...{ outcomes, followUpFailures: [], rowsCorrected: 0, accounts: { known: 0, refused: 0 } },
-        learned: { delivered: [], ended: new Map(), asked: new Set() },
+        learned: { delivered: [], ended: new Map(), renamed: [], asked: new Set() },
         ...more,
       },
     )
@@ -410,7 +410,7 @@ test.each<[string, 'hold' | 'look', boolean, string | undefined]>([
   await settleRows(later, {
     rows: [{ source, outcome }],
     outcomes: [outcomeOf(entry, ACCEPTED)],
-    more: { learned: { delivered: [], ended: new Map(), asked } },
+    more: { learned: { delivered: [], ended: new Map(), renamed: [], asked } },
   })
   expect((await events())[0]).toBe(event)
 })

@@ -599,6 +599,11 @@ async function settleChunk(
   if (settlement.ruling !== undefined) await rule(writer, lease, settlement.ruling, settlement.at)
   await releaseFormer(statements, lease, settlement.held)
   await hold(statements, lease, exportRow, settlement.held)
+  for (const { rowKey, from, to } of settlement.renamed ?? [])
+    await statements.run(
+      'update held set rule = ? where job_id = ? and row_key = ? and rule = ?',
+      ...[Buffer.from(to, 'hex'), lease.jobId, Buffer.from(rowKey, 'hex'), Buffer.from(from, 'hex')],
+    )
   await noteReceipts(statements, lease, settlement)
   const { collected } = settlement
   if (collected === undefined) return

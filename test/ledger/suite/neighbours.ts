@@ -218,6 +218,34 @@ export function neighboursSuite(open: OpenLedger): void {
       expect(await keys(other.jobId)).toEqual([rowKey(1), rowKey(2)].sort())
     })
 
+    it('doubts of a rule that has another name are doubts of that name, of its row and job alone', async () => {
+      const { run, jobId } = await runOf('run-1')
+      const other = await runOf('run-2', 'another')
+      const held = (key: number, at: number, rule: string) => ({
+        ...{ rowKey: rowKey(key), rule, content: content(at), series: null },
+      })
+      const doubts = [held(1, 1, '00000001'), held(1, 2, '00000002'), held(2, 3, '00000001')]
+      const places: [typeof run, number][] = []
+      for (const by of [run, other.run]) {
+        const { id } = await exportOf(by)
+        await by.openChunk(id, chunk(1))
+        await settle(by, id, 1, { held: doubts })
+        places.push([by, id])
+      }
+      const [[, exportRow] = [run, 0]] = places
+      await run.openChunk(exportRow, chunk(2))
+      await settle(run, exportRow, 2, {
+        renamed: [{ rowKey: rowKey(1), from: '00000001', to: '00000009' }],
+      })
+      const rules = async (id: number) =>
+        Object.fromEntries(
+          (await ledger.left.heldWith(id, [1, 2, 3].map(content))).map((one) => [one.content, one.rule]),
+        )
+      const before = { [content(1)]: '00000001', [content(2)]: '00000002', [content(3)]: '00000001' }
+      expect(await rules(jobId)).toEqual({ ...before, [content(1)]: '00000009' })
+      expect(await rules(other.jobId)).toEqual(before)
+    })
+
     it('decisions are told by their event and their run: what is to be sent again, and what was delivered', async () => {
       const { run } = await runOf('run-1')
       const { id: exportRow } = await exportOf(run)

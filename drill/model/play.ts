@@ -573,8 +573,9 @@ class World {
     const taken = takeOver(this.slot(this.keyOf(line.visit)), incoming.content, [this.slot(former)])
     if (taken === undefined) return
     slots.set(this.keyOf(line.visit), taken.slot)
-    slots.delete(former)
-    if (this.lost.delete(former)) this.lost.add(this.keyOf(line.visit))
+    if (taken.isWhole) slots.delete(former)
+    else slots.set(former, { ...taken.from, doubts: [] })
+    if (taken.isWhole && this.lost.delete(former)) this.lost.add(this.keyOf(line.visit))
   }
 
   /** Where the rule was sent under one name, or may have been, its other name may have stood for it. */

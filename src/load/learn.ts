@@ -180,16 +180,16 @@ const without = ({ doubts }: Slot, content: Content): readonly Doubt[] =>
 const hide = ({ content }: Doubt): Doubt => ({ content, state: 'hidden' })
 
 /**
- * Takes over the slot of a renamed rule: a rule missing from the row, with equal content stored or in doubt. Where the other has nothing stored, a rule
- * with content of its own takes over doubts alone.
+ * Takes over the slot of a renamed rule: a rule missing from the row, with equal content stored or in doubt. A rule with stored content takes over
+ * doubts alone, if the other has the content in doubt: nobody knows whose stored content is the later.
  * @param others slots of the row whose rules the row lacks
- * @returns the new slot, and the old
+ * @returns the new slot, and the old; `isWhole` where nothing is left of the old
  */
 export function takeOver<One extends Slot>(
   slot: Slot,
   content: Content,
   others: readonly One[],
-): { readonly slot: Slot; readonly from: One } | undefined {
+): { readonly slot: Slot; readonly from: One; readonly isWhole: boolean } | undefined {
   const hasOwn = isInForce(slot)
   const from = others.find((one) =>
     hasOwn && one.stored !== undefined
@@ -198,10 +198,12 @@ export function takeOver<One extends Slot>(
   )
   if (from === undefined) return undefined
   const doubts = [...slot.doubts, ...from.doubts]
-  if (slot.stored !== undefined && from.stored === undefined) return { slot: { ...slot, doubts }, from }
+  if (slot.stored !== undefined && from.stored !== content)
+    return { slot: { ...slot, doubts }, from, isWhole: false }
   const { stored, latest, seen, isLapsed } = from
   const taken = { stored, latest, doubts, seen, isLapsed }
   // A word under the new name may be newer or older.
   const word = slot.latest && { ...slot.latest, isRenewed: false }
-  return { slot: word === undefined ? taken : learn(taken, { what: 'exported', incoming: word }), from }
+  const now = word === undefined ? taken : learn(taken, { what: 'exported', incoming: word })
+  return { slot: now, from, isWhole: true }
 }

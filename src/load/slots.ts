@@ -346,8 +346,9 @@ export class ChunkSlots {
     const taken = takeOver(slot.now, contentOf(entry), others)
     if (taken === undefined) return slot
     const { rule: from, doubts } = taken.from
-    const former = slots.get(from)?.before ?? EMPTY
-    slots.delete(from)
+    const { before: former, now: left } = slots.get(from) ?? { before: EMPTY, now: EMPTY }
+    if (taken.isWhole) slots.delete(from)
+    else slots.set(from, { before: { ...former, doubts: [] }, now: { ...left, doubts: [] } })
     if (doubts.length > 0) this.renamed.push({ rowKey, from, to: ruleHash })
     const before = { ...slot.before, doubts: [...slot.before.doubts, ...former.doubts] }
     const renamed = { before, now: taken.slot }

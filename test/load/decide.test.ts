@@ -363,17 +363,26 @@ describe('what is learned', () => {
     },
   )
 
-  it('a rule whose other name may have been sent keeps its content beside the doubts of that', () => {
-    const own = slotOf({
-      stored: B,
-      latest: word(A),
-      doubts: [doubt(C, 'hidden')],
-      isLapsed: true,
-      seen: 'nothing',
-    })
-    const taken = takeOver(own, A, [slotOf({ doubts: [doubt(A, 'sent')], latest: word(A) })])
-    expect(taken?.slot).toEqual({ ...own, doubts: [doubt(C, 'hidden'), doubt(A, 'sent')] })
-  })
+  it.each([
+    ['nothing', undefined, false],
+    ['something else', C, false],
+    ['this', A, true],
+  ])(
+    'a rule whose other name may have been sent keeps its content, unless the other has stored %s',
+    (_, stored, isWhole) => {
+      const own = slotOf({
+        stored: B,
+        latest: word(A),
+        doubts: [doubt(C, 'hidden')],
+        isLapsed: true,
+        seen: 'nothing',
+      })
+      const taken = takeOver(own, A, [slotOf({ stored, doubts: [doubt(A, 'sent')], latest: word(A) })])
+      expect(taken?.isWhole).toBe(isWhole)
+      expect(taken?.slot.stored).toBe(isWhole ? A : B)
+      expect(taken?.slot.doubts).toEqual([doubt(C, 'hidden'), doubt(A, 'sent')])
+    },
+  )
 
   it.each([
     ['the newer of both', placeOf(9), placeOf(5), B],

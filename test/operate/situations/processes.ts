@@ -119,7 +119,7 @@ export const PROCESSES: readonly Situation[] = [
     async end(scene) {
       // No other fire comes meanwhile.
       await scene.job(`${JOB}drift: { fit: off }\nschedule: { cron: "0 12 * * *", zone: UTC }\n`)
-      await scheduledNights(scene.workplace).keep('2027-03-02T00:00Z', '2027-03-02T00:01:30Z')
+      await scheduledNights(scene.workplace).keep('2027-03-02T00:00Z', '2027-03-02T00:10Z')
       expect(await scene.stored()).toHaveLength(3)
     },
   },

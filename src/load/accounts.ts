@@ -37,7 +37,7 @@ export interface AccountsContext {
 export interface ResolvedAccounts {
   readonly accountIds: AccountIds
   /** People who were known, and people whom the gateway refuses. */
-  readonly counts: { readonly known: number; readonly refused: number }
+  readonly counts: { known: number; refused: number }
   /** Names missing in the crosswalk, by hashed reference. */
   readonly names: ReadonlyMap<string, ExportedName>
   /** True where nobody is late, refused, or perhaps sent before. */
@@ -311,7 +311,7 @@ const NOBODY: ReadonlySet<string> = new Set()
 function peopleOf(
   identity: Identity,
   outcomes: readonly EntryOutcome[],
-): { readonly all: ReadonlySet<string>; readonly refused: ReadonlySet<string> } {
+): { all: ReadonlySet<string>; refused: ReadonlySet<string> } {
   const people = { all: new Set<string>(), refused: new Set<string>() }
   for (const one of outcomes) {
     const { account } = one.entry
@@ -378,7 +378,7 @@ export const DATE_ONLY_MS = 86_400_000
 export async function perhapsSent(
   { reconciler, now }: Pick<AccountsContext, 'reconciler' | 'now'>,
   { account, sourceType: ours }: Entry,
-): Promise<{ readonly until: number | null; readonly shown: readonly ShownRecord[] | undefined }> {
+): Promise<{ until: number | null; shown: readonly ShownRecord[] | undefined }> {
   const shown = await reconciler.profile(account)
   const isOurs = ({ persistentId, sourceType }: ShownRecord): boolean =>
     persistentId === undefined

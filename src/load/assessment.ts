@@ -247,7 +247,7 @@ interface Submitted {
   readonly confirmed: ReadonlySet<string>
 }
 
-type Done = Submitted | { readonly fault: string; readonly words: Words }
+type Done = Submitted | { fault: string; words: Words }
 
 /** @throws GatewayError, PersonRefused, WaybillError */
 async function answerPages(
@@ -334,7 +334,7 @@ const NAMES: readonly ((option: AnswerOption) => unknown)[] = [
 /** Key of a page, equal however often the page is read. */
 const pageKey = ({ moduleId, questionGroupId }: AssessmentPage): string => `${moduleId}\n${questionGroupId}`
 
-type PageAnswered = { readonly submission: AnswerSubmission } | { readonly fault: Fault }
+type PageAnswered = { submission: AnswerSubmission } | { fault: Fault }
 
 /**
  * @returns a fault where the page does not offer an answer of the row, or requires an answer that the row lacks. Its message names the question,

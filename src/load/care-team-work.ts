@@ -224,7 +224,7 @@ async function deleteEntries(
 async function sendMark(
   { gateway, sending }: CareTeamContext,
   { owner, team }: AccountTeam,
-  { step, had, entry }: Extract<MarkStep, { readonly had: HadCareTeam }>,
+  { step, had, entry }: Extract<MarkStep, { had: HadCareTeam }>,
 ): Promise<GatewayError | undefined> {
   const { id, fields } = had
   const several = hadBy(team).filter(({ npi }) => npi === had.npi).length > 1

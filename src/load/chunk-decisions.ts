@@ -16,7 +16,7 @@ import { type ChunkSlots, isSuspect, type Uncertain } from './slots.ts'
 
 interface DecisionContext extends Uncertain {
   readonly reconciler: Pick<Reconciler, 'readBackAny'>
-  readonly memory: { readonly exports: Pick<Ledger['exports'], 'withContent'> }
+  readonly memory: { exports: Pick<Ledger['exports'], 'withContent'> }
   readonly stale: StaleAccounts
   readonly held: Surroundings['doubts']
 }
@@ -296,7 +296,7 @@ const NOT_SENT = {
 const notSent = (
   entry: Entry,
   code: keyof typeof NOT_SENT,
-): Extract<EntryOutcome, { readonly outcome: 'in-doubt' }> => ({
+): Extract<EntryOutcome, { outcome: 'in-doubt' }> => ({
   entry,
   outcome: 'in-doubt',
   batchId: null,

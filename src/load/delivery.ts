@@ -103,7 +103,7 @@ const isLeft = ({ outcome }: EntryOutcome): boolean => outcome === 'rejected' ||
 
 export async function settle(
   delivery: Pick<Delivery, 'ledger' | 'now' | 'identity'>,
-  sent: Pick<SentBatch, 'row' | 'attempts'> & { readonly batch: SettledBatch },
+  sent: Pick<SentBatch, 'row' | 'attempts'> & { batch: SettledBatch },
   answer: string,
   status: number | null,
   outcomes: readonly EntryOutcome[],
@@ -603,7 +603,7 @@ export async function settleUnanswered(
   delivery: Delivery,
   unanswered: readonly UnansweredBatch[],
   accountIds: AccountIds,
-): Promise<{ readonly outcomes: EntryOutcome[]; readonly toSend: Entry[] }> {
+): Promise<{ outcomes: EntryOutcome[]; toSend: Entry[] }> {
   if (unanswered.length === 0) return { outcomes: [], toSend: [] }
   const overAt = delivery.now()
   const cause = { class: 'ambiguous', what: 'an earlier process had no answer' } as const
@@ -666,7 +666,7 @@ const inDoubt = (entry: Entry, batchId: string, verdict: 'hidden' | 'unreadable'
 
 /** Judges the signs against accounts in an answer of success. @throws WaybillError where the run must stop */
 async function judgeAccounts(
-  { stale }: { readonly stale: StaleAccounts },
+  { stale }: { stale: StaleAccounts },
   { elsewhere, named, doubted }: Pick<Matched, 'elsewhere' | 'named' | 'doubted'>,
 ): Promise<void> {
   const signs = elsewhere.map((entry): [Entry, AccountSign] => [entry, 'other-id'])

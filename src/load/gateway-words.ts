@@ -20,7 +20,7 @@ export const refusalWords = ({
   status,
   gatewayMessage,
   message,
-}: Pick<GatewayError, 'status' | 'gatewayMessage'> & { readonly message?: string }): Words => {
+}: Pick<GatewayError, 'status' | 'gatewayMessage'> & { message?: string }): Words => {
   const answered = status === undefined ? '' : `HTTP ${status}: `
   if (gatewayMessage !== undefined) return { ours: answered, theirs: gatewayMessage }
   const isUnanswered = status === undefined && message !== undefined
@@ -209,7 +209,7 @@ export function rejection(entry: Entry, batchId: string | null, code: string, wo
 export function listedAsError(
   entry: Entry,
   batchId: string,
-  { words, code = '' }: { readonly words: string; readonly code?: string | undefined },
+  { words, code = '' }: { words: string; code?: string | undefined },
   isStale: boolean,
 ): EntryOutcome {
   const ours = words === '' ? code || 'no reason given' : code && `${code}: `

@@ -53,12 +53,12 @@ export function createStaleAccounts(context: StaleContext): StaleAccounts {
   const { ledger, runLedger, gatewayName, identity, now } = context
   const stale = new Set<string>()
   /** Signs judged, by reference: one after the other, each sign once. */
-  const judged = new Map<string, { readonly signs: Set<AccountSign>; last: Promise<void> }>()
+  const judged = new Map<string, { signs: Set<AccountSign>; last: Promise<void> }>()
 
   const registerAnew = async (
     entry: Entry,
     sign: AccountSign,
-  ): Promise<(Renewed & { readonly sentBefore: number | null }) | undefined> => {
+  ): Promise<(Renewed & { sentBefore: number | null }) | undefined> => {
     const draft = context.register === 'missing' ? registrationOf(entry) : undefined
     if (draft === undefined || 'stage' in draft) return undefined
     let tries = 0

@@ -89,9 +89,9 @@ export function createCollector(parts: CollectingParts) {
         ...noPeople(),
         ...pendingOf(new Set(rowsOfPeople(identity, chunk.rows).keys()).size),
       }),
-    async work(chunk, { behind }) {
+    async work(chunk, { beforeSettled }) {
       // Answers about a person are asked for once.
-      await behind?.settled()
+      if (chunk.behind.size > 0) await beforeSettled()
       const people = rowsOfPeople(identity, chunk.rows)
       const hashes = [...people.keys()]
       const known = await ledger.people.accounts(gatewayName, hashes)

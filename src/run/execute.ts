@@ -11,7 +11,6 @@ import { type OpenExport, openExport } from '../extract/open-export.ts'
 import { NONE_ASIDE } from '../ledger/audit.ts'
 import type { Ledger, PartOf } from '../ledger/ledger.ts'
 import { NAME_CHANGED } from '../load/accounts.ts'
-import type { ChunkToLoad } from '../load/load-chunk.ts'
 import type { CellsHash } from '../load/slots.ts'
 import { addCounts, assertBalanced, type Counts } from '../model/balance.ts'
 import { filesExhausted, isExportProblem, WaybillError } from '../model/errors.ts'
@@ -241,7 +240,7 @@ async function carryOut(run: OpenRun, step: ExportStep): Promise<ExportEnd> {
   const work = await beginExport(run, step)
   const { worker, record, resumption, rejects, open, counts } = work
   const pipeline = createPipeline(
-    (chunk, behind) => workOne(work, chunk, behind),
+    (chunk, beforeSettled) => workOne(work, chunk, beforeSettled),
     (chunk, worked) => settleOne(work, chunk, worked),
     (chunk) => beginOne(work, chunk),
   )
@@ -347,16 +346,17 @@ async function beginOne(work: ExportWork, chunk: Chunk): Promise<void> {
 }
 
 /** Notes the chunk as open, and hands it to the worker. */
-async function workOne(work: ExportWork, chunk: Chunk, behind: ChunkToLoad['behind']): Promise<WorkedChunk> {
+async function workOne(
+  work: ExportWork,
+  chunk: Chunk,
+  beforeSettled: () => Promise<void>,
+): Promise<WorkedChunk> {
   const { gate, runLedger, record, arrival, open } = work
   const { number, rows, entries, start } = chunk
   open.set(number, chunk)
   gate.inHand(entries.length)
   const { row: firstRow, line: firstLine, byteOffset } = start
   await runLedger.openChunk(record.id, { number, firstRow, firstLine, byteOffset, rows: rows.length })
-  const resumed = work.resumption.open.has(number)
-  // Batches of an earlier process may hold anybody's records.
-  if (resumed) await behind?.settled()
   const isTakenUp = record.reading !== 'whole'
   const around = {
     exportRow: record.id,
@@ -367,8 +367,8 @@ async function workOne(work: ExportWork, chunk: Chunk, behind: ChunkToLoad['behi
     isRenewed: work.isRenewed,
     orders: work.ordersWith(record),
     isTakenUp,
-    resumed,
-    behind: resumed ? undefined : behind,
+    resumed: work.resumption.open.has(number),
+    beforeSettled,
     hashOf: work.hashOf,
     isRecognised: work.known !== undefined,
     listsTeams: work.listsTeams,

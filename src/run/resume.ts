@@ -33,7 +33,7 @@ type Reading = Pick<Ledger, 'chunks' | 'exports'>
 export async function* unansweredOf(
   ledger: Pick<Reading, 'chunks'>,
   exportRow: number,
-): AsyncGenerator<{ readonly chunk: ChunkRecord; readonly batches: readonly BatchRecord[] }> {
+): AsyncGenerator<{ chunk: ChunkRecord; batches: readonly BatchRecord[] }> {
   for (const chunk of await ledger.chunks.ofExport(exportRow)) {
     if (chunk.state !== 'open') continue
     const batches = await ledger.chunks.batches({ exportRow, chunk: chunk.number })

@@ -195,7 +195,7 @@ async function rulingOf(
   { record, arrival }: Pick<SettledExport, 'record' | 'arrival'>,
   rows: readonly ChunkRow[],
   { outcomes, learned }: Pick<LoadedChunk, 'outcomes' | 'learned'>,
-): Promise<{ readonly ruling: Ruling | undefined; readonly sentAs: SentAs }> {
+): Promise<{ ruling: Ruling | undefined; sentAs: SentAs }> {
   const { ledger, runLedger, held, origin } = context
   const { jobId, runId } = runLedger.lease
   // Held records are not touched. The run that meets a record, perhaps sent by a given-up run, looks for it.

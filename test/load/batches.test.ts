@@ -104,6 +104,32 @@ describe('a plan', () => {
     })
   })
 
+  it('has batches of their own for people of the chunk before, each as if they were alone', () => {
+    law((_plan, given, limit) => {
+      const behind = new Set(['ann', 'bob'])
+      const isBehind = ({ account }: Entry): boolean => behind.has(account.reference)
+      const batchesOf = (plan: readonly PlannedBatch[]) => new Set(plan.map((one) => one.entries))
+      const apart = [true, false].flatMap((is) =>
+        planBatches(
+          given.filter((entry) => isBehind(entry) === is),
+          limit,
+        ),
+      )
+      const cutting = { acrossAccounts: false, behind, sent: new Set<Entry>() }
+      expect(batchesOf(planBatches(given, limit, cutting))).toEqual(batchesOf(apart))
+    })
+  })
+
+  it('leaves out what was sent, and cuts the rest as before', () => {
+    law((plan, given, limit) => {
+      const sent = new Set(given.filter((_entry, at) => at % 3 !== 0))
+      const rest = plan.map((one) => one.entries.filter((entry) => !sent.has(entry)))
+      const cut = planBatches(given, limit, { acrossAccounts: false, behind: new Set(), sent })
+      expect(cut.map((one) => one.entries)).toEqual(rest.filter((one) => one.length > 0))
+      for (const { entries: held, bytes } of cut) expect(bytes).toBe(batchBytes(held))
+    })
+  })
+
   it('fills batches up, in the order of the rows', () => {
     const given = people(7)
     expect(

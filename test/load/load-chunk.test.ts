@@ -45,14 +45,14 @@ describe('a chunk', () => {
       entryOf(biometric, { row: 3, key: 'other', person: 'person-2' }),
     ]
     const stored: number[] = []
-    const behind = {
-      people: new Set(['person-1']),
-      async settled() {
+    const others = {
+      behind: new Set(['person-1']),
+      async beforeSettled() {
         stored.push((await loading.stored('biometric')).length)
         await loading.settle(first)
       },
     }
-    const { outcomes } = await loading.load(entries, false, 2, 1, [], behind)
+    const { outcomes } = await loading.load(entries, false, 2, 1, [], others)
     expect(stored).toEqual([2])
     expect(outcomes.map(({ entry, outcome }) => [entry, outcome])).toEqual([
       [entries[0], 'unchanged'],
@@ -63,11 +63,11 @@ describe('a chunk', () => {
 
   it('sends nothing of them where the chunk before has failed', async () => {
     const loading = await startLoading()
-    const behind = {
-      people: new Set(['person-1']),
-      settled: async () => Promise.reject(new Error('broken')),
+    const others = {
+      behind: new Set(['person-1']),
+      beforeSettled: async () => Promise.reject(new Error('broken')),
     }
-    await expect(loading.load(people(2), false, 2, 1, [], behind)).rejects.toThrow('broken')
+    await expect(loading.load(people(2), false, 2, 1, [], others)).rejects.toThrow('broken')
     expect(await loading.stored('biometric')).toMatchObject([{ account: { reference: 'person-2' } }])
   })
 

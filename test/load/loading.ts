@@ -254,7 +254,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       chunk = 1,
       arrival = 1,
       shared: readonly AccountKey[] = [],
-      behind?: ChunkToLoad['behind'],
+      others: Partial<Pick<ChunkToLoad, 'behind' | 'beforeSettled'>> = {},
     ): Promise<LoadedChunk> {
       placed(entries)
       const loaded = await loadChunk(resumed ? connect(startSending()) : context, {
@@ -269,7 +269,7 @@ export async function startLoading(options: LoadingOptions = {}) {
         },
         listed: [],
         shared,
-        behind,
+        ...others,
       })
       addTallies(tallies, { accounts: loaded.accounts })
       return loaded
@@ -322,6 +322,8 @@ export const SPEAKS = {
   orders: new Map(),
   hashOf: IDENTITY.cellsUnder('mapping'),
   isRecognised: false,
+  behind: new Set<string>(),
+  beforeSettled: async () => {},
 }
 
 export const BIOMETRICS = '/health-profile/biometrics/bulk'

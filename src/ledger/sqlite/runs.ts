@@ -381,12 +381,7 @@ const activePause = (db: Writer | Exclusive['db'], jobId: number, now: number): 
 async function nameRun(transaction: Writer, lease: Lease): Promise<void> {
   await transaction
     .updateTable('lease')
-    .set(({ eb, ref }) => ({
-      run_id: lease.runId,
-      outage: null,
-      // A stop is of one run.
-      stop_by: eb.case().when('run_id', '=', lease.runId).then(ref('stop_by')).end(),
-    }))
+    .set({ run_id: lease.runId, outage: null })
     .where('job_id', '=', lease.jobId)
     .where('token', '=', lease.token)
     .execute()

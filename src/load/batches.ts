@@ -30,12 +30,10 @@ interface Cutting {
   readonly sent: ReadonlySet<Entry>
 }
 
-const AT_ONCE: Cutting = { acrossAccounts: false, behind: new Set(), sent: new Set() }
-
 export function planBatches(
   entries: readonly Entry[],
   limits: BatchLimits,
-  { acrossAccounts, behind, sent }: Cutting = AT_ONCE,
+  { acrossAccounts, behind, sent }: Cutting,
 ): PlannedBatch[] {
   const plan: PlannedBatch[] = []
   const byKind = Map.groupBy(entries, (entry) => entry.kind)

@@ -414,11 +414,12 @@ function leaveStale(stale: StaleAccounts, entries: readonly Entry[], outcomes: O
   outcomes.note(delivered.map((entry) => leftByStale(entry, false)))
 }
 
-interface WaitContext extends Pick<Delivery, 'identity' | 'inDoubt' | 'readLagMs' | 'pause' | 'now'> {
+interface WaitContext
+  extends Pick<
+    LoadContext,
+    'identity' | 'inDoubt' | 'readLagMs' | 'pause' | 'now' | 'jobId' | 'held' | 'suspicion'
+  > {
   readonly memory: { slots: Pick<Slots, 'heldSeries'> }
-  readonly jobId: number
-  readonly held: 'hold' | 'look' | 'resend'
-  readonly suspicion: Suspicion
 }
 
 interface WaitingSeries {

@@ -30,7 +30,7 @@ import type { CountPlan, CountWorld, RunPlan, World } from './plan.ts'
 import { openAppended } from './receipts.ts'
 import { namingCredential } from './refused-credential.ts'
 import { columnsInFront, rejectsPath } from './rejects.ts'
-import { resumptionOf, rowsOf } from './resume.ts'
+import { resumptionOf } from './resume.ts'
 import { assertReadWhole, openRows } from './rows.ts'
 import { leftBehind, renamedIn, settleChunk } from './settlement.ts'
 import type { WorkedChunk } from './worker.ts'
@@ -248,7 +248,10 @@ async function carryOut(run: OpenRun, step: ExportStep): Promise<ExportEnd> {
     try {
       const { number, skip, open: cutBefore } = resumption
       // Work in flight is settled as a whole: a chunk cut short would lose track of records already sent.
-      const limit = Math.max(work.limit, rowsOf(cutBefore))
+      const limit = Math.max(
+        work.limit,
+        cutBefore.values().reduce((total, rows) => total + rows, 0),
+      )
       const { mapper, known, opening } = work
       const rows = work.opened.rows(resumption.from)
       const { part } = work

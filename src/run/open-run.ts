@@ -23,7 +23,7 @@ import { heldIn, openLoader } from './loading.ts'
 import { endsRun, faultText, filesOfPart } from './parts.ts'
 import type { RunPlan, World } from './plan.ts'
 import { openAppended } from './receipts.ts'
-import { resumptionOf, settledBefore } from './resume.ts'
+import { resumptionOf, settledBefore, sumOf } from './resume.ts'
 import type { OpeningContext } from './rows.ts'
 import { senderOfRun } from './senders.ts'
 import type { Settling } from './settlement.ts'
@@ -175,16 +175,6 @@ export async function openPart(plan: PartPlan, world: World): Promise<OpenRun | 
       if (state !== 'open') await runLedger.endPart(state, error === undefined ? null : faultText(error))
     },
   }
-}
-
-const sumOf = (counts: readonly RowsBefore[]): RowsBefore => {
-  const sum = { read: 0, rejected: 0, skipped: 0 }
-  for (const { read, rejected, skipped } of counts) {
-    sum.read += read
-    sum.rejected += rejected
-    sum.skipped += skipped
-  }
-  return sum
 }
 
 /**

@@ -706,10 +706,13 @@ class TeamWorld {
 
   private judgeMark(): void {
     let bearer: string | undefined
+    let saidAt = 0
     for (const { entry, line } of this.words((_job, _file, one) => this.heard.has(one))) {
       const { npi = '' } = entry.evidence
-      if (line.primary === true) bearer = npi
-      else if (line.primary === false && bearer === npi) bearer = undefined
+      if (line.primary === true) {
+        bearer = npi
+        saidAt = entry.observedAt
+      } else if (line.primary === false && bearer === npi) bearer = undefined
     }
     const has = this.gateway.entries.find(({ id }) => id === this.gateway.marked)?.npi
     if (has === bearer) {
@@ -736,6 +739,14 @@ class TeamWorld {
       this.gateway.entries.some((one) => one.npi === has && one.ours === undefined && one.observedAt > newest)
     ) {
       this.count('end: the mark stays on an entry of somebody else that is newer')
+      return
+    }
+    const hadTheMark = (one: TeamEntry) =>
+      one.npi !== bearer && one.ours === undefined && one.observedAt > saidAt
+    if (has === undefined && this.history.hasOthers && this.gateway.entries.some(hadTheMark)) {
+      this.count(
+        'end: the mark stayed on an entry of somebody else that is newer, until its provider lost it',
+      )
       return
     }
     // Of older words the ledger keeps one date, place and mark a provider.

@@ -138,7 +138,12 @@ function compileSteps(context: CompileContext, definition: FieldSteps, path: Key
   if (letters === 'lower') steps.push((text) => text.toLowerCase())
   if (table !== undefined) {
     const values = context.table(table, [...path, 'table'])
-    steps.push((text) => values.get(text) ?? otherwise ?? NOT_IN_TABLE)
+    const isSpelling = compileSpellings(values.keys())
+    const missing =
+      otherwise === undefined
+        ? () => NOT_IN_TABLE
+        : (text: string) => (isSpelling(text) ? UNLISTED : otherwise)
+    steps.push((text) => values.get(text) ?? missing(text))
   }
   return steps
 }
@@ -238,16 +243,16 @@ function compileTest(
   return tests.length === 1 && only !== undefined ? only : (text) => tests.every((test) => test(text))
 }
 
-const UNLISTED = fault(
+export const UNLISTED = fault(
   'spelling-unlisted',
-  'the cell has a word of the condition in a spelling that the mapping does not list',
+  'the cell has a word of the mapping in a spelling that the mapping does not list',
 )
 /** Words of flags. */
 const YES = /^(?:y|yes|true|1|ja|oui|s[ií]|sim)$/
 const NO = /^(?:n|no|false|0|nein|non|n[aã]o)$/
-/** No word of a condition is longer. */
+/** No listed word is longer. */
 const LONGEST_WORD = 200
-/** Limit of remembered texts of a condition. */
+/** Limit of remembered texts. */
 const REMEMBERED = 1_000
 
 /** One text for all spellings of a word: of `Yes`, `y`, `TRUE` and `1.0`; of `7`, `007` and `7.0`; of `Type 2` and `TYPE  2`. */
@@ -259,24 +264,32 @@ function wordOf(text: string): string {
   return YES.test(word) ? 'yes' : NO.test(word) ? 'no' : word
 }
 
+/** Test for texts that spell a listed word. @param listed words of the mapping */
+export function compileSpellings(listed: Iterable<string>): TextTest {
+  const words = new Set([...listed].map(wordOf))
+  const others = new Set([''])
+  return (text) => {
+    if (others.has(text)) return false
+    if (words.has(wordOf(text))) return true
+    if (others.size < REMEMBERED) others.add(text)
+    return false
+  }
+}
+
 /**
- * Test for listed texts. In tables, another spelling of a listed word can be neither taken nor passed over: @throws CellWithoutValue
- * unless another condition on the column lists that spelling.
+ * Test for listed texts. Another spelling of a listed word can be neither taken nor passed over: @throws CellWithoutValue unless
+ * another condition on the column lists that spelling.
  */
 function oneOf(context: CompileContext, name: string, texts: readonly string[], path: KeyPath): TextTest {
   const blank = texts.find((text) => context.isBlank(text))
   if (blank !== undefined)
     context.report(path, `"${blank}" is empty by row.emptyWhen, so the condition never holds: write absent`)
   const values = new Set(texts)
-  if (context.names.trails !== undefined) return (text) => values.has(text)
   const listed = context.listedIn(name, texts)
-  const words = new Set(texts.map(wordOf))
-  const others = new Set([''])
+  const isSpelling = compileSpellings(texts)
   return (text) => {
     if (values.has(text)) return true
-    if (others.has(text)) return false
-    if (!listed.has(text) && words.has(wordOf(text))) throw new CellWithoutValue(UNLISTED, name)
-    if (others.size < REMEMBERED) others.add(text)
+    if (isSpelling(text) && !listed.has(text)) throw new CellWithoutValue(UNLISTED, name)
     return false
   }
 }

@@ -52,7 +52,7 @@ export type Counted = readonly [
 
 export type Metrics = ReturnType<typeof createMetrics>
 
-interface InstallationFacts {
+export interface InstallationFacts {
   readonly freeBytes: number
   readonly ledgerBytes: number
   readonly lastBackupAt: number | undefined
@@ -215,7 +215,7 @@ export interface RequestFacts {
 
 const BREAKER_STATES = ['closed', 'open', 'trying'] as const
 
-interface GatewayTraffic {
+export interface GatewayTraffic {
   readonly breaker: (typeof BREAKER_STATES)[number]
   /** Most requests in flight while the breaker is closed. */
   readonly permitted: number

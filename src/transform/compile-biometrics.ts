@@ -20,7 +20,7 @@ import {
   NOT_SCALAR,
 } from './compile-context.ts'
 import type { CompiledDate, ObservedAt } from './compile-date.ts'
-import { compileField, compileSpellings, UNLISTED } from './compile-field.ts'
+import { compileField, compileUnlisted } from './compile-field.ts'
 import type {
   FieldDefinition,
   LongBiometricDefinition,
@@ -169,7 +169,7 @@ function compileStatus(
   const withdrawn = new Map<FieldText, LeftOut>(
     definition.withdrawn?.map((text) => [text, { leftOut: `status ${text}` }]),
   )
-  const isSpelling = compileSpellings([...definition.keep, ...(definition.withdrawn ?? [])])
+  const unlisted = compileUnlisted([...definition.keep, ...(definition.withdrawn ?? [])])
   const both = definition.withdrawn?.find((text) => kept.has(text))
   if (both !== undefined)
     context.report(
@@ -181,8 +181,8 @@ function compileStatus(
     read(scope) {
       const text = decisiveText(state, context, scope)
       const known = kept.get(text) ?? withdrawn.get(text)
-      if (known === undefined && typeof text === 'string' && isSpelling(text))
-        throw new CellWithoutValue(UNLISTED, state.from ?? '')
+      const fault = known === undefined && typeof text === 'string' ? unlisted(text) : undefined
+      if (fault !== undefined) throw new CellWithoutValue(fault, state.from ?? '')
       return known ?? NOT_KEPT
     },
   }

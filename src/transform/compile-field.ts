@@ -3,7 +3,7 @@
  * whatever the order of the keys: emptyWhen, split, extract, case, table. A field within `firstOf` gives another order.
  */
 import { RE2JS } from 're2js'
-import { fault } from '../model/record.ts'
+import { type Fault, fault } from '../model/record.ts'
 import type { KeyPath } from '../system/yaml-file.ts'
 import {
   CellWithoutValue,
@@ -138,12 +138,10 @@ function compileSteps(context: CompileContext, definition: FieldSteps, path: Key
   if (letters === 'lower') steps.push((text) => text.toLowerCase())
   if (table !== undefined) {
     const values = context.table(table, [...path, 'table'])
-    const isSpelling = compileSpellings(values.keys())
-    const missing =
-      otherwise === undefined
-        ? () => NOT_IN_TABLE
-        : (text: string) => (isSpelling(text) ? UNLISTED : otherwise)
-    steps.push((text) => values.get(text) ?? missing(text))
+    const unlisted = compileUnlisted(values.keys())
+    steps.push(
+      (text) => values.get(text) ?? (otherwise === undefined ? NOT_IN_TABLE : (unlisted(text) ?? otherwise)),
+    )
   }
   return steps
 }
@@ -243,7 +241,7 @@ function compileTest(
   return tests.length === 1 && only !== undefined ? only : (text) => tests.every((test) => test(text))
 }
 
-export const UNLISTED = fault(
+const UNLISTED = fault(
   'spelling-unlisted',
   'the cell has a word of the mapping in a spelling that the mapping does not list',
 )
@@ -264,15 +262,15 @@ function wordOf(text: string): string {
   return YES.test(word) ? 'yes' : NO.test(word) ? 'no' : word
 }
 
-/** Test for texts that spell a listed word. @param listed words of the mapping */
-export function compileSpellings(listed: Iterable<string>): TextTest {
+/** Compiles the fault of texts that spell a listed word otherwise. @param listed words of the mapping */
+export function compileUnlisted(listed: Iterable<string>): (text: string) => Fault | undefined {
   const words = new Set([...listed].map(wordOf))
   const others = new Set([''])
   return (text) => {
-    if (others.has(text)) return false
-    if (words.has(wordOf(text))) return true
+    if (others.has(text)) return undefined
+    if (words.has(wordOf(text))) return UNLISTED
     if (others.size < REMEMBERED) others.add(text)
-    return false
+    return undefined
   }
 }
 
@@ -286,10 +284,11 @@ function oneOf(context: CompileContext, name: string, texts: readonly string[], 
     context.report(path, `"${blank}" is empty by row.emptyWhen, so the condition never holds: write absent`)
   const values = new Set(texts)
   const listed = context.listedIn(name, texts)
-  const isSpelling = compileSpellings(texts)
+  const unlisted = compileUnlisted(texts)
   return (text) => {
     if (values.has(text)) return true
-    if (isSpelling(text) && !listed.has(text)) throw new CellWithoutValue(UNLISTED, name)
+    const fault = unlisted(text)
+    if (fault !== undefined && !listed.has(text)) throw new CellWithoutValue(fault, name)
     return false
   }
 }

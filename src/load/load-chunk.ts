@@ -65,6 +65,8 @@ export interface ChunkToLoad extends ChunkKey, Speaks {
   readonly resumed: boolean
   /** True where rows are recognised by prints: the chunk renews missing and former prints. */
   readonly isRecognised: boolean
+  /** True where the next chunk waits for what is sent. */
+  readonly isAwaited?: boolean
   /** References of people whom the chunk before has, too: their records go in batches of their own, and keep nobody else waiting. */
   readonly behind: ReadonlySet<string>
   /** Resolves when the chunk before is settled. @throws the failure that stops the run */
@@ -97,7 +99,7 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
   }
   const first = await loadPeople(context, { ...chunk, ...ahead })
   await beforeSettled()
-  return joinedParts([first, await loadPeople(context, { ...chunk, ...part(true) })])
+  return joinedParts([first, await loadPeople(context, { ...chunk, ...part(true), isAwaited: true })])
 }
 
 /** Content of a chunk, by people. */
@@ -243,7 +245,8 @@ async function load(
       teams && (await careTeamsToClaim(context.careTeams, teams, decisions.isUnchanged)),
     ))
   const { accountIds } = accounts
-  const place = { exportRow: chunk.exportRow, chunk: chunk.chunk, exportId: chunk.exportId, accountIds }
+  const { exportRow, exportId, isAwaited = false } = chunk
+  const place = { exportRow, chunk: chunk.chunk, exportId, accountIds, isAwaited }
   const settleEarlier = () =>
     settleUnanswered(
       context,
@@ -350,6 +353,7 @@ function cutOf(
 type SendingPlace = ChunkKey & {
   readonly exportId: string
   readonly accountIds: ResolvedAccounts['accountIds']
+  readonly isAwaited: boolean
 }
 
 const isCareTeam = ({ kind }: Entry): boolean => kind === 'careTeam'

@@ -3,7 +3,6 @@
  * id). A chunk of a roster registers people and sends nothing else: only the crosswalk shows who is known.
  */
 
-import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError, orRefusal } from '../gateway/gateway-error.ts'
 import type { KnownAccount, Ledger, RunLedger, Tallies } from '../ledger/ledger.ts'
 import type { Entry, MappedRow } from '../model/entry.ts'
@@ -12,26 +11,21 @@ import { type Identity, parseTransactionId } from '../model/ids.ts'
 import type { AccountIds, EntryOutcome, Reason, ShownRecord } from '../model/outcome.ts'
 import type { AccountKey, Registration } from '../model/record.ts'
 import type { Claims } from './claims.ts'
-import type { Reconciler, StaleAccounts } from './delivery.ts'
+import type { Delivery, Reconciler } from './delivery.ts'
 import { ACCOUNT_STALE, folded, messageOf, refusalWords } from './gateway-words.ts'
-import type { Sending } from './sending.ts'
 
-export interface AccountsContext {
+export interface AccountsContext
+  extends Pick<Delivery, 'gateway' | 'sending' | 'identity' | 'now' | 'stale'> {
   readonly reconciler: Pick<Reconciler, 'profile'>
-  readonly gateway: Gateway
   /** Name of the gateway in the ledger: its address. */
   readonly gatewayName: string
   readonly ledger: Pick<Ledger, 'people'>
   readonly runLedger: RunLedger
-  readonly sending: Sending
-  readonly identity: Identity
   readonly register: 'missing' | 'never'
   readonly tallies: Tallies
-  readonly now: () => number
   readonly claims: Claims
   /** Registrations that fail on every try, by hashed reference. The results hold for all chunks of the run. */
   readonly late: Map<string, Promise<KnownAccount | Reason>>
-  readonly stale: StaleAccounts
 }
 
 export interface ResolvedAccounts {

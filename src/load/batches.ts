@@ -148,7 +148,7 @@ interface SizeLessons {
   readonly taken: BatchSize
 }
 
-export const UNTAUGHT: SizeLessons = {
+const UNTAUGHT: SizeLessons = {
   limits: { records: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY },
   taken: { records: 1, bytes: 0 },
 }

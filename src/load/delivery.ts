@@ -55,7 +55,10 @@ export interface Delivery extends BatchWatch {
   readonly inDoubt: 'hold' | 'resend'
   /** True where the gateway is known to store a batch whole or not at all. */
   readonly batchesAreAtomic: boolean
-  /** Longest delay, in milliseconds, until a profile shows a stored record. */
+  /**
+   * Longest delay of the gateway, in milliseconds: still storing an unanswered record, or not showing a stored one yet. A profile read earlier does
+   * not prove absence.
+   */
   readonly readLagMs: number
   /** Waits, however impatient the job is; throws when the run is stopped. */
   readonly pause: (ms: number) => Promise<void>
@@ -128,18 +131,10 @@ export async function settle(
   })
 }
 
-interface LookUp {
+interface LookUp extends Pick<Delivery, 'readLagMs' | 'pause' | 'now'> {
   readonly reconciler: Pick<Reconciler, 'readBack'>
   /** Left out where nothing may be sent. */
   readonly stale?: Pick<StaleAccounts, 'judge'> | undefined
-  /**
-   * Longest delay of the gateway, in milliseconds: still storing an unanswered record, or not showing a stored one yet. A profile read earlier does
-   * not prove absence.
-   */
-  readonly readLagMs: number
-  /** Waits, however impatient the job is; throws when the run is stopped. */
-  readonly pause: (ms: number) => Promise<void>
-  readonly now: () => number
 }
 
 /**

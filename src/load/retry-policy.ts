@@ -27,7 +27,7 @@ export type Purpose =
   | 'read'
 
 /** Counts beside a lost request. */
-export interface OtherRequests {
+interface OtherRequests {
   /** True where requests of the same kind, writes or reads, succeeded since the first loss, and since the try before. */
   readonly throughSinceFirst: boolean
   readonly throughSinceLast: boolean

@@ -11,7 +11,7 @@ import type { Identity } from '../model/ids.ts'
 import type { AccountSign } from '../model/outcome.ts'
 import type { AccountKey } from '../model/record.ts'
 import { type AccountsContext, perhapsSent, registrationOf } from './accounts.ts'
-import type { StaleAccounts } from './delivery.ts'
+import type { Delivery, StaleAccounts } from './delivery.ts'
 
 /** An account after its registration. */
 interface Renewed {
@@ -43,11 +43,7 @@ export function isStale(sign: AccountSign, before: string | null, renewed: Renew
   }
 }
 
-interface StaleContext extends Omit<AccountsContext, 'stale'> {
-  /** Longest delay of a profile, in milliseconds. */
-  readonly readLagMs: number
-  readonly pause: (ms: number) => Promise<void>
-}
+type StaleContext = Omit<AccountsContext, 'stale'> & Pick<Delivery, 'readLagMs' | 'pause'>
 
 export function createStaleAccounts(context: StaleContext): StaleAccounts {
   const { ledger, runLedger, gatewayName, identity, now } = context

@@ -38,7 +38,7 @@ import type { WorkedChunk } from './worker.ts'
 export interface RunEnd {
   readonly run: string
   /** Counts of the exports that this process worked on: open records are pending. */
-  readonly worked: readonly { readonly ordinal: number; readonly counts: Counts }[]
+  readonly worked: readonly { ordinal: number; counts: Counts }[]
   /** Error that ended the run early. */
   readonly error?: WaybillError
 }
@@ -54,7 +54,7 @@ export function execute(...given: [RunPlan, World] | [CountPlan, CountWorld]): P
 /** Runs until all exports are done or something stops the run, and records the end. */
 async function send(plan: RunPlan, world: World): Promise<RunEnd> {
   const run = await openRun(plan, world)
-  const worked: (ExportEnd & { readonly ordinal: number })[] = []
+  const worked: (ExportEnd & { ordinal: number })[] = []
   let error: unknown
   try {
     for await (const step of discover(plan, run, world)) {

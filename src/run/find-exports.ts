@@ -68,7 +68,7 @@ export async function findExports(
     return { found: await Promise.all(named), waiting: [] }
   }
   const since = patience && (await seenSince(patience, job, now))
-  const lookAll = async (): Promise<Finding & { readonly restMs: number }> => {
+  const lookAll = async (): Promise<Finding & { restMs: number }> => {
     const found: FoundExport[] = []
     const waiting: string[] = []
     let restMs = 0
@@ -218,7 +218,7 @@ interface TakenFile extends SizedFile {
 /** Files that runs of a job have taken from a source. @param address gives the address of a file in the ledger */
 export async function takenFrom(
   ledger: Pick<Ledger, 'expectations'>,
-  { job, mapping }: { readonly job: string; readonly mapping: string },
+  { job, mapping }: { job: string; mapping: string },
   address: (name: string) => string,
 ): Promise<TakenFile[]> {
   const taken = await ledger.expectations.taken(job, mapping, TAKEN_AT_MOST)
@@ -249,7 +249,7 @@ export async function smallOfRun(
   ledger: Pick<Ledger, 'expectations'>,
   { delivery, source, sized }: FoundSized,
   begunAt: number,
-): Promise<{ readonly small: SmallDelivery; readonly isReported: boolean } | undefined> {
+): Promise<{ small: SmallDelivery; isReported: boolean } | undefined> {
   if (sized === undefined) return undefined
   const taken = await takenFrom(ledger, sized.key, source.address)
   const own = fileKey(delivery)

@@ -215,7 +215,7 @@ interface Connecting {
   /** Start in this process. */
   readonly begunAt: number
   readonly startedAt: number
-  readonly receipts: { readonly path: string; readonly length: number }
+  readonly receipts: { path: string; length: number }
   readonly rejectsFolder: string
   /** JSON: the collected files of a resumed run. */
   readonly collection: string | null
@@ -241,7 +241,7 @@ async function connectRun(
     stopWhen,
     ...opening
   }: Connecting,
-): Promise<Omit<OpenRun, 'end'> & { readonly pausedMs: () => number }> {
+): Promise<Omit<OpenRun, 'end'> & { pausedMs: () => number }> {
   const { ledger, now, events, held, identity, home, gatewayName } = world
   const receipts = openAppended(home, opening.receipts.path, opening.receipts.length, runLedger.assertHeld)
   const stopping = new AbortController()
@@ -297,7 +297,7 @@ const isLost = (error: unknown): boolean => error instanceof WaybillError && err
 async function startOrResume(
   { id, job, resumed, limit, origin, backfill, ...plan }: RunPlan,
   { ledger, events, held, gatewayName }: World,
-  begun: { readonly startedAt: number; readonly rejectsPath: string; readonly receiptsPath: string },
+  begun: { startedAt: number; rejectsPath: string; receiptsPath: string },
 ): Promise<RunLedger> {
   const lease = { ...held.lease, runId: id }
   const { jobId } = lease

@@ -21,10 +21,12 @@ type Chunks = Pick<Ledger, 'chunks'>
 
 /** Numbers of the open chunks. Exports run in sequence, so all numbers belong to a single export. */
 export async function openChunksOf(
-  { chunks }: Chunks,
-  { id }: Pick<RunRecord, 'id'>,
+  ledger: Pick<Ledger, 'exports' | 'chunks'>,
+  run: Pick<RunRecord, 'id'>,
 ): Promise<ReadonlySet<number>> {
-  return new Set((await chunks.ofRun(id)).flatMap(({ number, state }) => (state === 'open' ? [number] : [])))
+  const exports = (await ledger.exports.ofRun(run.id)).filter(({ state }) => state === 'open')
+  const chunks = await Promise.all(exports.map(({ id }) => ledger.chunks.ofExport(id)))
+  return new Set(chunks.flat().flatMap(({ number, state }) => (state === 'open' ? [number] : [])))
 }
 
 /** Unanswered batches by chunk; chunks without any are left out. Tests are excluded: no profile shows a test, and the gateway knows its progress. */

@@ -162,6 +162,26 @@ describe('a chunk that an earlier process left open', () => {
     expect((await loading.batches()).map((batch) => batch.state)).not.toContain('sending')
   })
 
+  it('goes on in the batches of a chunk that was not left: newer records do not fill an older batch', async () => {
+    const newer = { observedAt: OBSERVED_AT + DAY_MS }
+    const again = [1, 2].map((at) => entryOf(biometric, { row: 5 + at, person: `person-${at}`, ...newer }))
+    const batchesAfter = async (stops: boolean): Promise<string[]> => {
+      let isDown = stops
+      const loading = await startLoading({
+        concurrency: 1,
+        limits: { records: 3 },
+        faultOf: ({ path, earlier }) => (isDown && path === BIOMETRICS && earlier > 0 ? answer(403) : PASS),
+      })
+      const entries = [...people(5), ...again]
+      if (isDown) await failureOf(loading.load(entries))
+      isDown = false
+      await loading.load(entries, stops)
+      const stored = await loading.stored('biometric')
+      return stored.map(({ source: { meta } }) => `${meta.batchId} ${meta.persistentRecordId}`).toSorted()
+    }
+    expect(await batchesAfter(true)).toEqual(await batchesAfter(false))
+  })
+
   it('sends nothing at all where everything was settled but the chunk', async () => {
     const entries = people(6).with(2, entryOf(biometric, { row: 3, person: 'person-3', value: '666' }))
     const loading = await startLoading({

@@ -107,7 +107,7 @@ function lines(
   })
   const names = [...new Set(profiled.flatMap(({ values }) => Object.keys(values)))]
   if (names.length === 0) return ''
-  const latest = profiled.slice(-IN_NUMBERS)
+  const latest = profiled.slice(-IN_NUMBERS).reverse()
   const spread = (name: string): number => {
     const all = profiled.flatMap(({ values }) => values[name] ?? [])
     return Math.max(...all) - Math.min(...all)

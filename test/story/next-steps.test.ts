@@ -329,8 +329,8 @@ it.each([0, 1, 2])('of %i records in doubt each is looked for, then decided by a
   const { biometric, ...others } = records
   const steps = nextSteps(summary({ records: { ...others, biometric: { ...biometric, inDoubt } } }))
   const wanted = [
-    `waybill reconcile ${RUN}`,
     `waybill rerun ${RUN} --only in-doubt`,
+    `waybill reconcile ${RUN}`,
     `waybill resolve ${RUN} --accept`,
     `waybill resolve ${RUN} --resend`,
   ]

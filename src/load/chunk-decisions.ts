@@ -255,9 +255,7 @@ export class ChunkDecisions {
         return reason && { entry, outcome: 'rejected', batchId: null, reason }
       }
       case 'wait':
-        return this.slots.of(entry).stored === entry.content
-          ? { ...notSent(entry, 'waits-for-older'), isUnclear: true }
-          : waitsForOlder(entry)
+        return waitsForOlder(entry)
       case 'unchanged':
       case 'nothing':
       case 'withdrawn':
@@ -303,10 +301,11 @@ const notSent = (
   reason: { stage: 'submit', code, message: NOT_SENT[code], scrubbed: NOT_SENT[code] },
 })
 
-/** Outcome of a record that would hide an older record still in question. */
+/** Outcome of a record that would hide an older record still in question. The next run decides it anew. */
 export const waitsForOlder = (entry: Entry): EntryOutcome => ({
   ...notSent(entry, 'waits-for-older'),
   isAsked: true,
+  isBehind: true,
 })
 
 /** Withdrawn result that the gateway has, or may have. */

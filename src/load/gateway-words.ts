@@ -192,8 +192,7 @@ export function toException(
 export function heldBy(identity: Pick<Identity, 'series'>, outcomes: readonly EntryOutcome[]): HeldRecord[] {
   const held: HeldRecord[] = []
   for (const one of outcomes) {
-    // An unclear record was delivered: the doubt concerns another record.
-    if (one.outcome !== 'in-doubt' || one.isUnclear) continue
+    if (one.outcome !== 'in-doubt' || one.isBehind) continue
     const { rowKey, content, ruleHash: rule, series } = one.entry
     held.push({ rowKey, content, rule, series: one.isAsked ? identity.series(series) : null })
   }

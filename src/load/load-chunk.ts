@@ -152,7 +152,7 @@ export const NOTHING_OF_PROFILES: Omit<LoadedChunk, 'outcomes'> = {
   followUpFailures: [],
   rowsCorrected: 0,
   accounts: { known: 0, refused: 0 },
-  learned: { delivered: [], ended: new Map(), renamed: [], asked: new Set() },
+  learned: { delivered: [], ended: new Map(), renamed: [], asked: new Set(), outdated: new Set() },
 }
 
 /**
@@ -195,6 +195,7 @@ function joinedParts(parts: readonly LoadedChunk[]): LoadedChunk {
       ended: new Map(parts.flatMap(({ learned }) => [...learned.ended])),
       renamed: parts.flatMap(({ learned }) => learned.renamed),
       asked: new Set(parts.flatMap(({ learned }) => [...learned.asked])),
+      outdated: new Set(parts.flatMap(({ learned }) => [...learned.outdated])),
     },
     takenBack: parts.flatMap(({ takenBack }) => takenBack ?? []),
   }

@@ -328,7 +328,7 @@ test('a delivery that takes the name of an export which a killed backfill has re
   expect(await scene.backfill()).toMatchObject({ code: 0 })
   expect(await readdir(inbox)).toEqual([])
   expect(await peopleOf(scene)).toContain('cat')
-}, 60_000)
+})
 
 test('a backfill reads a file that was left aside, and the newer one of its name', async () => {
   const [day = ''] = DAYS
@@ -340,7 +340,7 @@ test('a backfill reads a file that was left aside, and the newer one of its name
   expect(await peopleOf(scene)).toEqual(['ann', 'ben', 'cat'])
   expect(await readdir(inbox)).toEqual([])
   expect(await readdir(join(inbox, '../done'))).toEqual([nameOf(day), `${nameOf(day)}.1`])
-}, 60_000)
+})
 
 test('what a killed run has under way is settled before a backfill begins, and not sent again', async () => {
   const scene = await openScene(WEEK, { at: { 1: killed() }, folder: 'history' })

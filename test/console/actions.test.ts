@@ -47,7 +47,7 @@ test('records in doubt are accepted, looked up, or sent again', async () => {
   )
   // A last look has found them: nothing is there twice.
   expect(await third.clinic.stored()).toEqual(GOOD)
-}, 120_000)
+})
 
 test('each action that a page suggests shows the command beside it', async () => {
   const { run, visitor } = await inDoubt()
@@ -63,7 +63,7 @@ test('each action that a page suggests shows the command beside it', async () =>
   })
   expect(done.length).toBeGreaterThan(2)
   for (const { command, to } of done) expect((await visitor.get(to)).text).toContain(`<pre>${command}</pre>`)
-}, 60_000)
+})
 
 test('a run of another process is stopped, and given up', async () => {
   let batches = 0
@@ -108,7 +108,7 @@ test('a run of another process is stopped, and given up', async () => {
   expect((await visitor.get(`/runs/${run}`)).text).toContain(`/do/give-up?run=${run}`)
   await visitor.post('/do/give-up', { csrf, run })
   expect(await stateOf(visitor, run)).toMatchObject({ state: 'failed', reason: 'given-up' })
-}, 120_000)
+})
 
 test('commands and actions are the same, both ways, or there is no action', () => {
   const commands = [
@@ -177,7 +177,7 @@ test('several runs are chosen, shown and acknowledged at once; the page names wh
   expect((await get(`/runs/${bad}`)).text).toContain(`/do/undo-acknowledge?run=${bad}`)
   await post('/do/undo-acknowledge', { csrf, run: bad })
   expect((await get('/')).text).toContain('1 of 1 job needs you')
-}, 120_000)
+})
 
 test('a pause gets its end, a dry run sends nothing, and an export is put aside and read again', async () => {
   const clinic = await openClinic()
@@ -219,4 +219,4 @@ test('a pause gets its end, a dry run sends nothing, and an export is put aside 
   const notified = await post('/do/notify', { csrf, job: 'clinic' })
   expect(notified.status).toBe(400)
   expect(notified.text).toContain('has no target for notifications')
-}, 60_000)
+})

@@ -2,6 +2,7 @@
 import { createHook } from 'node:async_hooks'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { ClientRequest } from 'node:http'
+import { setTimeout as rest, setImmediate as turn } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 
@@ -19,6 +20,9 @@ const STAYING: ReadonlySet<string> = new Set([
   'Timeout',
   'UDPWrap',
 ])
+
+/** So many turns of the event loop in which nothing begins or ends are idle. */
+const IDLE_TURNS = 4
 
 const Started = z.object({ request: z.instanceof(ClientRequest) })
 
@@ -69,4 +73,13 @@ export function watchWork(): () => boolean {
   const [requests, pieces] = [watchRequests(), watchCompression()]
   return () =>
     requests() > 0 || pieces() > 0 || process.getActiveResourcesInfo().some((kind) => !STAYING.has(kind))
+}
+
+/** Waits until nothing is under way, and nothing follows from what was. */
+export async function untilIdle(isIdle: () => boolean): Promise<void> {
+  for (let turns = 0; turns < IDLE_TURNS; ) {
+    await turn()
+    turns = isIdle() ? turns + 1 : 0
+    if (turns === 0) await rest(1)
+  }
 }

@@ -24,7 +24,7 @@ import {
 import { type CsvRow, isTable, type JsonRow, type Origin, type Row } from '../model/row.ts'
 import { refusal, type YamlFile } from '../system/yaml-file.ts'
 import { compileEntry, DELETED } from './bundle-entries.ts'
-import { checkBloodPressure, compileDateCheck } from './checks.ts'
+import { checkBloodPressure, compileDateCheck, rejectCorrected } from './checks.ts'
 import { compileAssessment } from './compile-assessment.ts'
 import { compileBiometric } from './compile-biometrics.ts'
 import { besidePrimary, compileCareTeam } from './compile-care-teams.ts'
@@ -537,6 +537,7 @@ function assemble(
     const date = isDated ? row.observedAt.read(root) : undefined
     if (date && !date.ok) return rejectedRow(source, date.issue, account)
     const parts = work.partsOf({ root, facts, born: row.bornAt(root), date })
+    rejectCorrected(parts.records, parts.withdrawn, parts.rejected)
     checkBloodPressure(checks, parts.records, parts.rejected)
     parts.warnings = checks.warnings(parts.rejected)
     return orSkipped(mappedRow(row, source, root, identity, parts))

@@ -79,6 +79,7 @@ export async function settleChunk(
   const isOlder = record.reading !== 'whole' || arrival !== record.id || context.isBackfill
   const names = isOlder ? undefined : worked.names
   const collected = await worked.settle?.()
+  const others = worked.outcomes.filter(({ outcome }) => outcome !== 'accepted')
   await context.runLedger.settleChunk({
     exportRow: record.id,
     chunk: chunk.number,
@@ -88,9 +89,9 @@ export async function settleChunk(
     delivered: worked.learned.delivered,
     renamed: worked.learned.renamed,
     accepted: withoutBatch(worked.outcomes),
-    held: heldBy(context.identity, worked.outcomes),
+    held: heldBy(context.identity, others),
     arrival,
-    exceptions: exceptionsOf(context.identity, worked, (outcome) =>
+    exceptions: exceptionsOf(context.identity, { ...worked, outcomes: others }, (outcome) =>
       outcome.batchId === null ? toException(context.identity, outcome) : undefined,
     ),
     listed: listsTeams

@@ -170,7 +170,9 @@ export function decideDeletion(team: CareTeam, npi: string, job: CareTeamJob): D
     return isDeepStrictEqual(left, deletions) ? wait : { step: 'over', npi, left, isGone }
   }
   if (isWhole) return { step: 'delete', npi, remove }
-  if (owed.inDoubt.length > 0 && inDoubt.length === 0)
+  // An entry that this chunk has created ends the doubt, and comes with the next list.
+  const isComing = unlisted.some(({ status }) => status !== 'delivered')
+  if (owed.inDoubt.length > 0 && inDoubt.length === 0 && !isComing)
     return { step: 'over', npi, left: deletions.slice(0, -1), isGone: false }
   return looksOrWaits
 }

@@ -78,6 +78,8 @@ interface BatchToDeliver extends ChunkKey {
   readonly kind: RecordKind
   readonly entries: readonly Entry[]
   readonly accountIds: AccountIds
+  /** True where the next chunk waits for the batch. */
+  readonly isAwaited?: boolean
   /** For the rest of a refused batch: true if the refusal named the right records. */
   readonly namesHold?: Promise<boolean> | undefined
 }
@@ -406,7 +408,7 @@ async function send(
         return created
       },
       // The end of the chunk waits for the newest record of a series: the next chunks would go in between.
-      { isAgain: earlier !== undefined, isAwaited: plannedAs?.hidesOlder === true },
+      { isAgain: earlier !== undefined, isAwaited: batch.isAwaited || plannedAs?.hidesOlder === true },
     )
     .catch((error: unknown) => {
       if (error instanceof GatewayError || error instanceof Outgrown) return error

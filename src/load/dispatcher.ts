@@ -153,7 +153,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         queue,
         begin,
         sendNext,
-        wakeShare: () => shared?.begin(),
+        wakeShare: () => shared?.wake(),
       })
     },
     heldForMs: () => left(flow.breaker.until),
@@ -190,9 +190,9 @@ function openLane(
     run: (turn, request) =>
       new Promise((resolve, reject) => {
         if (signal.aborted) return reject(signal.reason)
-        wakeShare()
         const send = (): void => carryOut(request, begin(lane), resolve, reject)
         queue.add(lane, { turn, begin: send, reject })
+        wakeShare()
         sendNext()
       }),
   }
@@ -291,6 +291,7 @@ interface Sharing {
 
 function followShare(share: GatewayShare, clock: () => number, { flow, isWaiting, adopt: take }: Sharing) {
   let hasBegun = false
+  let isIdle = false
   let askedAt = 0
   let freshUntil = Number.NEGATIVE_INFINITY
   let askedRate = 0
@@ -307,11 +308,16 @@ function followShare(share: GatewayShare, clock: () => number, { flow, isWaiting
     const { ceiling, underWay, pace } = flow()
     askedRate = pace.rate
     const rate = askedRate === Number.POSITIVE_INFINITY ? undefined : askedRate
-    return { ceiling, underWay, busy: underWay > 0 || isWaiting(), rate, grantedRate, hold: heldNow() }
+    isIdle = underWay === 0 && !isWaiting()
+    return { ceiling, underWay, busy: !isIdle, rate, grantedRate, hold: heldNow() }
   }
   return {
-    /** With the first request: a process that sends nothing takes nothing. */
-    begin(): void {
+    /** Call with each waiting request. A process that sends nothing takes nothing; one that was idle at its last renewal has one slot, and renews. */
+    wake(): void {
+      if (isIdle) {
+        isIdle = false
+        share.renew()
+      }
       if (hasBegun) return
       hasBegun = true
       share.begin(ask, (granted) => {

@@ -65,6 +65,8 @@ export interface ChunkToLoad extends ChunkKey, Speaks {
   readonly resumed: boolean
   /** True where rows are recognised by prints: the chunk renews missing and former prints. */
   readonly isRecognised: boolean
+  /** True where the next chunk waits for what is sent. */
+  readonly isAwaited?: boolean
   /** People whom an unsettled chunk has, too: their records go once `settled` resolves, and keep nobody else waiting. */
   readonly behind?:
     | {
@@ -96,7 +98,7 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
   const part = (is: boolean) => partOf(chunk, ({ reference }) => behind.people.has(reference) === is)
   const ahead = await loadPeople(context, { ...chunk, ...part(false) })
   await behind.settled()
-  return joinedParts([ahead, await loadPeople(context, { ...chunk, ...part(true) })])
+  return joinedParts([ahead, await loadPeople(context, { ...chunk, ...part(true), isAwaited: true })])
 }
 
 /** Content of a chunk, by people. */
@@ -240,7 +242,8 @@ async function load(
       teams && (await careTeamsToClaim(context.careTeams, teams, decisions.isUnchanged)),
     ))
   const { accountIds } = accounts
-  const place = { exportRow: chunk.exportRow, chunk: chunk.chunk, exportId: chunk.exportId, accountIds }
+  const { exportRow, exportId, isAwaited = false } = chunk
+  const place = { exportRow, chunk: chunk.chunk, exportId, accountIds, isAwaited }
   const settleEarlier = () =>
     settleUnanswered(
       context,
@@ -333,6 +336,7 @@ async function sendDecided(
 type SendingPlace = ChunkKey & {
   readonly exportId: string
   readonly accountIds: ResolvedAccounts['accountIds']
+  readonly isAwaited: boolean
 }
 
 const isCareTeam = ({ kind }: Entry): boolean => kind === 'careTeam'

@@ -20,7 +20,7 @@ import {
   NOT_SCALAR,
 } from './compile-context.ts'
 import type { CompiledDate, ObservedAt } from './compile-date.ts'
-import { compileField } from './compile-field.ts'
+import { compileField, compileUnlisted } from './compile-field.ts'
 import type {
   FieldDefinition,
   LongBiometricDefinition,
@@ -169,6 +169,7 @@ function compileStatus(
   const withdrawn = new Map<FieldText, LeftOut>(
     definition.withdrawn?.map((text) => [text, { leftOut: `status ${text}` }]),
   )
+  const unlisted = compileUnlisted([...definition.keep, ...(definition.withdrawn ?? [])])
   const both = definition.withdrawn?.find((text) => kept.has(text))
   if (both !== undefined)
     context.report(
@@ -179,7 +180,10 @@ function compileStatus(
     branch: state.branch,
     read(scope) {
       const text = decisiveText(state, context, scope)
-      return kept.get(text) ?? withdrawn.get(text) ?? NOT_KEPT
+      const known = kept.get(text) ?? withdrawn.get(text)
+      const fault = known === undefined && typeof text === 'string' ? unlisted(text) : undefined
+      if (fault !== undefined) throw new CellWithoutValue(fault, state.from ?? '')
+      return known ?? NOT_KEPT
     },
   }
 }

@@ -6,7 +6,7 @@ import { didYouMean } from '../system/schema-problems.ts'
 import type { KeyPath } from '../system/yaml-file.ts'
 import { codeFault } from './codes.ts'
 import type { CompileContext } from './compile-context.ts'
-import { compileAlternatives } from './compile-field.ts'
+import { compileAlternatives, compileUnlisted } from './compile-field.ts'
 import type { CodeDefinition } from './mapping-definition.ts'
 import { type LeftOut, rejected } from './rule.ts'
 import { branchOf, type Scope } from './scope.ts'
@@ -87,9 +87,12 @@ function compileCode(
     `the code is not in the ${system === undefined ? 'table' : `catalog's ${system} codes`}`,
   )
   const isLeftOut = whenUnknown === 'skip'
+  const unlisted = compileUnlisted(table?.keys() ?? [])
   const judge = (code: string): Judged => {
     const key = table?.get(code) ?? (system === undefined ? undefined : context.catalog.keyOf(system, code))
     if (key !== undefined && entries.has(key)) return { result: key }
+    const spelled = isLeftOut ? unlisted(code) : undefined
+    if (spelled !== undefined) return { result: spelled }
     const fault = codeFault(system, code)
     const effect = fault === undefined ? 'off' : context.checks.effects[fault.check]
     return effect === 'reject' && fault !== undefined

@@ -122,8 +122,7 @@ export function compileMapping(
     const mapper = (now: number): RowMapper => {
       refuseUnread(context)
       const mapper = assemble(row, source, rules, names, context, now)
-      const whole = hasDoubts(definition) ? guarded(mapper) : mapper
-      return Object.assign(whole, { recogniser: recogniserOf(row, context) })
+      return Object.assign(guarded(mapper), { recogniser: recogniserOf(row, context) })
     }
     const { reads, words, exportJoins } = context
     return { mapper, reads, words, exportJoins }
@@ -179,7 +178,6 @@ function compileRules(
   rowReads: readonly string[],
 ): CompiledRule[] {
   const { row, biometrics, conditions, careTeams, medicalRecords, assessment } = definition
-  const isGuarded = hasDoubts(definition)
   if (isRoster({ biometrics, conditions, careTeams, medicalRecords, assessment }))
     return [compilePerson(source)]
   const rules: CompiledRule[] = []
@@ -211,7 +209,7 @@ function compileRules(
           path,
           "needs its own observedAt: the row's observedAt is read from a level outside this rule",
         )
-      if (rule !== undefined) rules.push(isGuarded ? guardedRule(rule, section, name) : rule)
+      if (rule !== undefined) rules.push(guardedRule(rule, section, name))
       const earlier = name === undefined ? undefined : sections.get(name)
       if (earlier !== undefined)
         context.report(
@@ -235,10 +233,6 @@ function compileRules(
     )
   return rules
 }
-
-/** True where a condition may be undecidable: in a table, and in cells of a joined workbook. */
-const hasDoubts = ({ read, joins = {} }: Pick<MappingDefinition, 'read' | 'joins'>): boolean =>
-  isTable(read.format) || Object.values(joins).some((join) => join.read?.format === 'xlsx')
 
 /** @throws any other error */
 function cellOf(error: unknown): CellWithoutValue {

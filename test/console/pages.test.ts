@@ -62,7 +62,7 @@ test('records in doubt show the request that sent them, and one of them is accep
   await visitor.post('/do/reconcile', { csrf: visitor.csrf, run: week.doubtful })
   await vi.waitFor(
     async () => expect((await visitor.get('/in-doubt')).text).toContain('No record is in doubt'),
-    20_000,
+    60_000,
   )
 }, 60_000)
 
@@ -127,7 +127,7 @@ test('the plan of a backfill is a calendar, and a backfill shows its progress', 
     expect(backfills).toMatchObject([
       { state: 'finished', rows: 200, backfill: { from: DAYS[0], to: UNREAD_DAY } },
     ])
-  }, 30_000)
+  }, 60_000)
   const { text: done } = await visitor.get('/backfill')
   expect(done).toContain('2026-03-07: read to the end')
   expect(done).toContain('5 of 5 begun exports read to the end, 200 rows settled')

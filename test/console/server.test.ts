@@ -198,7 +198,7 @@ test('a run of the console goes on after the answer, and is over before the cons
   const served = await serve(workplace)
   const { get, post, csrf } = await enter(served)
   const finished = (at: string): Promise<void> =>
-    vi.waitFor(async () => expect(JSON.parse((await get(`${at}?json`)).text).state).toBe('finished'), 20_000)
+    vi.waitFor(async () => expect(JSON.parse((await get(`${at}?json`)).text).state).toBe('finished'), 60_000)
   const rerun = await post('/do/rerun', { csrf, run, only: 'rejected' })
   expect(rerun.status).toBe(303)
   expect(rerun.headers.location).toMatch(/^\/runs\//)

@@ -1,5 +1,6 @@
 /** A clock that stands while something is at work, and goes on to the next moment that is waited for when nothing is: waits overlap as they do in life. */
 import { setTimeout as rest, setImmediate as turn } from 'node:timers/promises'
+import { watchWork } from './work-under-way.ts'
 
 interface Sleeper {
   readonly at: number
@@ -15,8 +16,10 @@ export interface IdleClock {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-/** @param isIdle whether nothing is under way that ends by itself */
-export function createIdleClock(start: number, isIdle: () => boolean): IdleClock {
+/** Until the end of the test. @param mayGo whether nothing is under way besides the work of this process that ends by itself */
+export function createIdleClock(start: number, mayGo = (): boolean => true): IdleClock {
+  const isAtWork = watchWork()
+  const isIdle = (): boolean => mayGo() && !isAtWork()
   const sleepers = new Set<Sleeper>()
   let isGoing = false
   const go = async (): Promise<void> => {

@@ -43,8 +43,17 @@ describe('a chunk', () => {
     const entries = [
       entryOf(biometric, { row: 2, key: 'same', person: 'person-1', value: '61' }),
       entryOf(biometric, { row: 3, key: 'other', person: 'person-2' }),
+      entryOf(biometric, { row: 4, key: 'another', person: 'person-1' }),
     ]
     const stored: number[] = []
+    const awaited: unknown[] = []
+    const { once } = loading.context.sending
+    Object.assign(loading.context.sending, {
+      once: (...asked: Parameters<typeof once>) => {
+        awaited.push(asked[3]?.isAwaited)
+        return once(...asked)
+      },
+    })
     const behind = {
       people: new Set(['person-1']),
       async settled() {
@@ -57,8 +66,11 @@ describe('a chunk', () => {
     expect(outcomes.map(({ entry, outcome }) => [entry, outcome])).toEqual([
       [entries[0], 'unchanged'],
       [entries[1], 'accepted'],
+      [entries[2], 'accepted'],
     ])
-    expect(await loading.stored('biometric')).toHaveLength(2)
+    expect(await loading.stored('biometric')).toHaveLength(3)
+    // The next chunk waits for the person of both: the second batch goes ahead of the batches of the next chunk.
+    expect(awaited).toEqual([false, true])
   })
 
   it('sends nothing of them where the chunk before has failed', async () => {

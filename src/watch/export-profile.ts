@@ -169,28 +169,25 @@ function addSample(sample: Writable<ColumnProfile['sample']>, text: string | nul
   if (/^[-+]?[\d.,]*\d$/.test(text)) sample.numbers++
 }
 
-const rowsOf = (counters: ReadonlyMap<string, { readonly rows: number }>): Record<string, number> =>
-  Object.fromEntries([...counters].map(([name, { rows }]) => [name, rows]))
-
 /** Counts rows by rule. A rule of a level, or of coded rows, numbers its records: the first stands for the row. */
 function createMix({ definition }: LoadedMapping) {
   const { biometrics, conditions, careTeams } = definition
   const named = [biometrics, conditions, careTeams].flatMap((rules) =>
     rules === undefined || Array.isArray(rules) ? [] : Object.keys(rules),
   )
-  const rules = new Map(named.map((name) => [name, { rows: 0 }]))
-  const codes = new Map<string, { rows: number }>()
+  const rules = new Map(named.map((name) => [name, 0]))
+  const codes = new Map<string, number>()
   const rule = (name: string): void => {
     const known = rules.get(name)
-    if (known !== undefined) known.rows++
-    else if (name.endsWith('-1')) countCode(name.slice(0, -2))
-  }
-  const countCode = (base: string): void => {
+    if (known !== undefined) {
+      rules.set(name, known + 1)
+      return
+    }
+    if (!name.endsWith('-1')) return
+    const base = name.slice(0, -2)
     const counts = rules.has(base) ? rules : codes
     const key = base === 'unmapped' || (!counts.has(base) && counts.size >= VALUES_KEPT) ? OTHER : base
-    const counter = counts.get(key) ?? { rows: 0 }
-    counts.set(key, counter)
-    counter.rows++
+    counts.set(key, (counts.get(key) ?? 0) + 1)
   }
   const warnings = new Map<string, number>()
   let taken = 0
@@ -212,8 +209,8 @@ function createMix({ definition }: LoadedMapping) {
       taken,
       skipped,
       warnings: Object.fromEntries(warnings),
-      rules: rowsOf(rules),
-      codes: rowsOf(codes),
+      rules: Object.fromEntries(rules),
+      codes: Object.fromEntries(codes),
     }),
   }
 }

@@ -142,7 +142,7 @@ interface PackedWord {
   readonly issued: number
 }
 
-/** Words compared before one is looked up by a text, which takes longer to make than to compare all words of most packs. */
+/** Words compared before a look-up by text, which takes longer. */
 const WORDS_COMPARED = 16
 
 /** Rules and words of slots: a pack has few, in the same order in most rows. */
@@ -180,7 +180,7 @@ class Words {
     return at
   }
 
-  /** @param base row of the row's first slot @param earliest time of issue of the row @param likely the probable number: a row without a value has one of the next */
+  /** @param base row of the row's first slot @param earliest time of issue of the row @param likely the probable number */
   private numberOf(
     { ruleHash, latest }: Omit<KeptSlot, 'word'>,
     word: KeptWord,

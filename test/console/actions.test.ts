@@ -91,7 +91,7 @@ test('a run of another process is stopped, and given up', async () => {
   const database = new DatabaseSync(join(clinic.workplace.home, 'ledger.sqlite'), { readOnly: true })
   await vi.waitFor(
     () =>
-      expect(database.prepare('select stop_by is not null as is_asked from lease').all()).toEqual([
+      expect(database.prepare('select stop_by is not null as is_asked from run').all()).toEqual([
         { is_asked: 1 },
       ]),
     60_000,

@@ -175,7 +175,7 @@ test('an action shows its effect and its command, then does it', async () => {
   const shown = await get(`/do/acknowledge?run=${run}`)
   expect(titleOf(shown)).toBe(`Acknowledge ${run}`)
   expect(commandOf(shown)).toBe(`waybill acknowledge ${run}`)
-  expect(shown.text).toContain('1 record rejected): what is left behind stays as it is')
+  expect(shown.text).toContain('1 record rejected): rejects and failures become final')
   expect(JSON.parse((await get('/?json')).text).needs).toHaveLength(1)
 
   const done = await post('/do/acknowledge', { csrf, run, note: 'the vendor cannot correct it' })

@@ -250,7 +250,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       chunk = 1,
       arrival = 1,
       shared: readonly AccountKey[] = [],
-      behind?: ChunkToLoad['behind'],
+      others: Partial<Pick<ChunkToLoad, 'behind' | 'beforeSettled'>> = {},
     ): Promise<LoadedChunk> {
       placed(entries)
       const loaded = await loadChunk(resumed ? connect(startSending()) : context, {
@@ -265,7 +265,7 @@ export async function startLoading(options: LoadingOptions = {}) {
         },
         listed: [],
         shared,
-        behind,
+        ...others,
       })
       addTallies(tallies, { accounts: loaded.accounts })
       return loaded
@@ -318,6 +318,8 @@ export const SPEAKS = {
   orders: new Map(),
   hashOf: IDENTITY.cellsUnder('mapping'),
   isRecognised: false,
+  behind: new Set<string>(),
+  beforeSettled: async () => {},
 }
 
 export const BIOMETRICS = '/health-profile/biometrics/bulk'

@@ -236,7 +236,7 @@ function createQueue() {
       if (!lanes.includes(lane)) lanes.push(lane)
     },
     /** Lane of the next request; undefined where no lane with a request has room. */
-    next(): { readonly lane: OpenLane; readonly isHurried: boolean } | undefined {
+    next(): { lane: OpenLane; isHurried: boolean } | undefined {
       const free = lanes.filter((lane) => lane.underWay < lane.ceiling)
       const hurried = free.find(({ waiting: [first] }) => first?.turn === 'now')
       const lane = hurried ?? free[0]
@@ -259,7 +259,7 @@ function createQueue() {
 
 /** One alarm, at the earliest of the times set. */
 function createAlarm(clock: () => number, sleep: DispatcherOptions['sleep'], ring: () => void) {
-  let current: { readonly at: number; readonly stop: AbortController } | undefined
+  let current: { at: number; stop: AbortController } | undefined
   return {
     set(at: number): void {
       if (current !== undefined && current.at <= at) return

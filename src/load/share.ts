@@ -86,7 +86,7 @@ export function divide(
   asked: Asked,
   now: number,
   isGone: (owner: string) => boolean,
-): { readonly pot: Pot; readonly granted: Granted } {
+): { pot: Pot; granted: Granted } {
   const others = Object.entries(pot.owners).filter(
     ([name, { until }]) => name !== owner && until + KEPT_MS > now && !isGone(name),
   )
@@ -123,7 +123,7 @@ export function leave(pot: Pot, owner: string, now: number): Pot {
 function dueTo(
   owner: string,
   busy: boolean,
-  alive: readonly (readonly [string, { readonly busy: boolean }])[],
+  alive: readonly (readonly [string, { busy: boolean }])[],
   ceiling: number,
   now: number,
 ): number {

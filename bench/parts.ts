@@ -1,5 +1,5 @@
 /**
- * One export in parts: `node bench/parts.ts [--rows 20000] [--workers 1,2,4] [--people 25000] [--latency 1000] [--alone]`. A gateway that takes
+ * One export in parts: `node bench/parts.ts [--rows 20000] [--workers 1,2,4] [--people 25000] [--latency 1000] [--alone] [--timeline]`. A gateway that takes
  * 8 requests a worker, each answered after a second, gets the wide export by one, two and four workers over a ledger in PostgreSQL, each with a part;
  * with `--alone` also by one process with the same ceiling. The rows are those of 25,000 people at random, as in the
  * first part of an export of 100,000 rows. A run of one row goes before: a ledger meets a gateway once. The gateway must hold each record once. Linux.
@@ -8,7 +8,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { startServer } from '../test/postgres/start-server.ts'
@@ -86,7 +86,8 @@ async function load(
   const text = (await readFile(job, 'utf8')).replace('concurrency: 8', `concurrency: ${A_WORKER * count}`)
   await writeFile(job, `${text}parts: ${parts}\n`)
   const env = {
-    PATH: process.env['PATH'],
+    // The launcher asks for "node": that of this bench.
+    PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`,
     TZ: 'UTC',
     WAYBILL_HOME: join(folder, 'home'),
     WAYBILL_JOBS: join(folder, 'jobs'),
@@ -99,13 +100,13 @@ async function load(
     ...(isAlone ? {} : { WAYBILL_RUN_BY: 'workers' }),
   }
   const start = (more: Readonly<Record<string, string>>, ...parameters: string[]) =>
-    spawn(process.execPath, [PROGRAM, ...parameters], {
+    spawn(PROGRAM, parameters, {
       env: { ...env, ...more },
       stdio: ['ignore', 'ignore', 'inherit'],
     })
   const { WAYBILL_RUN_BY: _, ...here } = { WAYBILL_RUN_BY: '', ...env }
   const first = ['run', 'bench', '--limit', '1', '--json', '--quiet']
-  await once(spawn(process.execPath, [PROGRAM, ...first], { env: here, stdio: 'ignore' }), 'exit')
+  await once(spawn(PROGRAM, first, { env: here, stdio: 'ignore' }), 'exit')
   const workers = isAlone
     ? []
     : Array.from({ length: count }, (_, at) => start({ WAYBILL_ACCESS_TOKEN: `worker ${at + 1}` }, 'worker'))

@@ -55,7 +55,10 @@ export interface Delivery extends BatchWatch {
   readonly inDoubt: 'hold' | 'resend'
   /** True where the gateway is known to store a batch whole or not at all. */
   readonly batchesAreAtomic: boolean
-  /** Longest delay, in milliseconds, until a profile shows a stored record. */
+  /**
+   * Longest delay of the gateway, in milliseconds: still storing an unanswered record, or not showing a stored one yet. A profile read earlier does
+   * not prove absence.
+   */
   readonly readLagMs: number
   /** Waits, however impatient the job is; throws when the run is stopped. */
   readonly pause: (ms: number) => Promise<void>
@@ -78,6 +81,8 @@ interface BatchToDeliver extends ChunkKey {
   readonly kind: RecordKind
   readonly entries: readonly Entry[]
   readonly accountIds: AccountIds
+  /** True where the next chunk waits for the batch. */
+  readonly isAwaited?: boolean
   /** For the rest of a refused batch: true if the refusal named the right records. */
   readonly namesHold?: Promise<boolean> | undefined
 }
@@ -103,7 +108,7 @@ const isLeft = ({ outcome }: EntryOutcome): boolean => outcome === 'rejected' ||
 
 export async function settle(
   delivery: Pick<Delivery, 'ledger' | 'now' | 'identity'>,
-  sent: Pick<SentBatch, 'row' | 'attempts'> & { readonly batch: SettledBatch },
+  sent: Pick<SentBatch, 'row' | 'attempts'> & { batch: SettledBatch },
   answer: string,
   status: number | null,
   outcomes: readonly EntryOutcome[],
@@ -126,18 +131,10 @@ export async function settle(
   })
 }
 
-interface LookUp {
+interface LookUp extends Pick<Delivery, 'readLagMs' | 'pause' | 'now'> {
   readonly reconciler: Pick<Reconciler, 'readBack'>
   /** Left out where nothing may be sent. */
   readonly stale?: Pick<StaleAccounts, 'judge'> | undefined
-  /**
-   * Longest delay of the gateway, in milliseconds: still storing an unanswered record, or not showing a stored one yet. A profile read earlier does
-   * not prove absence.
-   */
-  readonly readLagMs: number
-  /** Waits, however impatient the job is; throws when the run is stopped. */
-  readonly pause: (ms: number) => Promise<void>
-  readonly now: () => number
 }
 
 /**
@@ -406,7 +403,7 @@ async function send(
         return created
       },
       // The end of the chunk waits for the newest record of a series: the next chunks would go in between.
-      { isAgain: earlier !== undefined, isAwaited: plannedAs?.hidesOlder === true },
+      { isAgain: earlier !== undefined, isAwaited: batch.isAwaited || plannedAs?.hidesOlder === true },
     )
     .catch((error: unknown) => {
       if (error instanceof GatewayError || error instanceof Outgrown) return error
@@ -603,7 +600,7 @@ export async function settleUnanswered(
   delivery: Delivery,
   unanswered: readonly UnansweredBatch[],
   accountIds: AccountIds,
-): Promise<{ readonly outcomes: EntryOutcome[]; readonly toSend: Entry[] }> {
+): Promise<{ outcomes: EntryOutcome[]; toSend: Entry[] }> {
   if (unanswered.length === 0) return { outcomes: [], toSend: [] }
   const overAt = delivery.now()
   const cause = { class: 'ambiguous', what: 'an earlier process had no answer' } as const
@@ -666,7 +663,7 @@ const inDoubt = (entry: Entry, batchId: string, verdict: 'hidden' | 'unreadable'
 
 /** Judges the signs against accounts in an answer of success. @throws WaybillError where the run must stop */
 async function judgeAccounts(
-  { stale }: { readonly stale: StaleAccounts },
+  { stale }: { stale: StaleAccounts },
   { elsewhere, named, doubted }: Pick<Matched, 'elsewhere' | 'named' | 'doubted'>,
 ): Promise<void> {
   const signs = elsewhere.map((entry): [Entry, AccountSign] => [entry, 'other-id'])

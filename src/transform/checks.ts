@@ -150,7 +150,7 @@ export function checkBloodPressure(checks: Checker, records: Entry[], rejected: 
   let diastolic: Entry | undefined
   let more = false
   for (const record of records) {
-    const [code] = record.frame.codes
+    const code = record.frame.codes[0]
     if (code === SYSTOLIC) {
       more ||= systolic !== undefined
       systolic = record

@@ -234,22 +234,22 @@ function compileRules(
   return rules
 }
 
-function guard<Result>(act: () => Result, reject: (cell: CellWithoutValue) => Result): Result {
-  try {
-    return act()
-  } catch (error) {
-    if (error instanceof CellWithoutValue) return reject(error)
-    throw error
-  }
+/** @throws any other error */
+function cellOf(error: unknown): CellWithoutValue {
+  if (error instanceof CellWithoutValue) return error
+  throw error
 }
 
 const guarded =
   (mapper: RowMapper): RowMapper =>
-  (source) =>
-    guard(
-      () => mapper(source),
-      ({ fault, field }) => rejectedRow(source, issueOf(fault, field)),
-    )
+  (source) => {
+    try {
+      return mapper(source)
+    } catch (error) {
+      const { fault, field } = cellOf(error)
+      return rejectedRow(source, issueOf(fault, field))
+    }
+  }
 
 const KIND_OF = new Map<string, RecordKind>([
   ['biometrics', 'biometric'],
@@ -261,18 +261,29 @@ const KIND_OF = new Map<string, RecordKind>([
 function guardedRule(rule: CompiledRule, section: string, name: string | undefined): CompiledRule {
   const kind = KIND_OF.get(section)
   if (kind === undefined) return rule
-  const reject =
-    (ordinals: Map<string, number>) =>
-    ({ fault, field }: CellWithoutValue): RejectedRecord =>
-      rejected(kind, recordRule(name, 'unmapped', rule.branch, ordinals), fault, field)
+  const reject = (error: unknown, ordinals: Map<string, number>): RejectedRecord => {
+    const { fault, field } = cellOf(error)
+    return rejected(kind, recordRule(name, 'unmapped', rule.branch, ordinals), fault, field)
+  }
   const { apply, unread } = rule
+  // Without a closure: these functions run for each rule of each row.
   return {
     ...rule,
-    apply: (scope, facts, observedAt, ordinals) =>
-      guard<ReturnType<typeof apply>>(() => apply(scope, facts, observedAt, ordinals), reject(ordinals)),
+    apply(scope, facts, observedAt, ordinals) {
+      try {
+        return apply(scope, facts, observedAt, ordinals)
+      } catch (error) {
+        return reject(error, ordinals)
+      }
+    },
     ...(unread && {
-      unread: (scope, ordinals) =>
-        guard<ReturnType<typeof unread>>(() => unread(scope, ordinals), reject(ordinals)),
+      unread(scope: Scope, ordinals: Map<string, number>) {
+        try {
+          return unread(scope, ordinals)
+        } catch (error) {
+          return reject(error, ordinals)
+        }
+      },
     }),
   }
 }
@@ -338,10 +349,12 @@ const recogniserOf = (row: CompiledRow, { checks, exponents }: CompileContext): 
   identify(source) {
     checks.begin()
     exponents.begin('')
-    const identity = guard(
-      () => row.identify(rootScope(source)),
-      () => undefined,
-    )
+    let identity: ReturnType<typeof row.identify> | undefined
+    try {
+      identity = row.identify(rootScope(source))
+    } catch (error) {
+      cellOf(error)
+    }
     return identity?.ok === true ? identity : undefined
   },
   complete(source, identified, known) {

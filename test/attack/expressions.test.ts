@@ -43,6 +43,13 @@ describe('one expression', () => {
     expect(field.read(['x'])).toMatchObject({ code: 'expression-too-costly' })
   })
 
+  test('a function costs the same, however large what it was made within', () => {
+    const cells = Array.from({ length: 2_000 }, (_, at) => `c${at}`)
+    const context = contextUnderTest({}, csvNames(cells, new Set()))
+    const expression = '$sum($map([1..4000], function($n) { ($same := function($m) { $m }; $same($n)) }))'
+    expect(compileField(context, { expression }, ['value']).read(cells)).toBe('8002000')
+  })
+
   test('a regular expression that backtracks elsewhere takes its time here once', () => {
     const context = contextUnderTest({}, csvNames(['a'], new Set()))
     const expression = '$contains(a, /^(a+)+$/)'

@@ -56,21 +56,33 @@ test('a worker takes no ticket of a newer version, which waits for a newer worke
   expect((await newer.take('run'))?.id).toBe(id.id)
 })
 
-test('a ticket that nobody has taken can be withdrawn', async () => {
+const backfill = {
+  what: 'backfill',
+  job: 'nightly',
+  range: { from: '2026-01-01', to: '2026-01-31' },
+} as const
+
+test('a ticket that nobody has taken can be withdrawn, in each lane', async () => {
   const tickets = await opened(await emptySchema())
-  const id = (await tickets.send('nightly gateway', NIGHTLY)) ?? expect.fail('none')
-  await tickets.withdraw(id)
-  expect([await tickets.stateOf(id), await tickets.take('run')]).toEqual(['gone', undefined])
+  for (const request of [NIGHTLY, backfill]) {
+    const sent = (await tickets.send('nightly gateway', request)) ?? expect.fail('none')
+    await tickets.withdraw(sent)
+    expect([await tickets.stateOf(sent), await tickets.take(sent.lane)]).toEqual(['gone', undefined])
+  }
+})
+
+test('the findings of a reconciliation come back with the end of its ticket', async () => {
+  const tickets = await opened(await emptySchema())
+  const request = { what: 'reconcile', job: 'nightly', run: 'run-1' } as const
+  const sent = (await tickets.send('nightly gateway', request)) ?? expect.fail('none')
+  const end = { run: 'run-1', exit: 0, report: { found: 3, missed: ['a'] } }
+  await tickets.complete((await tickets.take('run')) ?? expect.fail('none'), end)
+  expect(await tickets.stateOf(sent)).toEqual(end)
 })
 
 test('a backfill has a ticket beside that of a run', async () => {
   const tickets = await opened(await emptySchema())
   await tickets.send('nightly gateway', NIGHTLY)
-  const backfill = {
-    what: 'backfill',
-    job: 'nightly',
-    range: { from: '2026-01-01', to: '2026-01-31' },
-  } as const
   expect(await tickets.send('nightly gateway', backfill)).toMatchObject({ lane: 'backfill' })
   expect((await tickets.take('backfill'))?.request).toEqual(backfill)
   expect((await tickets.take('run'))?.request).toEqual(NIGHTLY)
@@ -88,6 +100,10 @@ test('a ticket is found by its request, open or over, and read with the key of i
   expect(foreign.request).toBeUndefined()
   await tickets.complete(foreign, { exit: 2 })
   expect(await found(1)).toEqual(sent)
+  // Of several with one request the newest counts.
+  const again = await tickets.send('nightly gateway', ofFire)
+  expect(again).not.toEqual(sent)
+  expect(await found(1)).toEqual(again)
 })
 
 test('upkeep of the queue that fails between two calls ends no process', async () => {

@@ -122,6 +122,23 @@ describe('what the account has', () => {
     expect(loading.added()).toBe(2)
   })
 
+  it('is in doubt where the list cannot be read, and a dead process of another job may have sent it', async () => {
+    const loading = await startWith([], { faultOf: (request) => (isList(request) ? answer(404) : PASS) })
+    const { ledger, reference, clock } = loading
+    const jobId = await ledger.jobs.id('other-job', reference.url)
+    const asked = { jobId, runId: 'run-9', owner: 'gone:1', now: clock.now, ttlMs: 1 }
+    const answered = await ledger.leases.acquire(asked, () => false)
+    if (!answered.ok) expect.fail('the lease is held')
+    const dead = await ledger.runs.start(answered.lease, {
+      ...{ id: 'run-9', jobId, startedAt: clock.now, rejectsPath: 'r', receiptsPath: 'r' },
+    })
+    const person = IDENTITY.account({ reference: 'person-1', type: 'partnerAccountId' })
+    const claim = { gateway: reference.url, accounts: [person ?? expect.fail('')], now: clock.now }
+    expect((await dead.claimAccounts(claim, () => false)).accounts.size).toBe(1)
+    expect(tally((await loading.load([made()])).outcomes)).toEqual({ 'in-doubt': 1 })
+    expect(loading.added()).toBe(0)
+  })
+
   it('is waited for where an earlier chunk has delivered it and the list is late', async () => {
     const loading = await startWith([], {
       faultOf: (request) =>

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { SentTicket, TicketEnd, Tickets } from '../../src/ledger/tickets.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import type { Application } from '../../src/runs/application.ts'
-import { askForReport, awaitEnd, errorOf, refusalOf } from '../../src/runs/ask-workers.ts'
+import { askForReport, asksWorkers, awaitEnd, errorOf, refusalOf } from '../../src/runs/ask-workers.ts'
 import { readSettings } from '../../src/system/settings.ts'
 import { beginRun, passingLedger } from '../ledger/begun-run.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
@@ -91,8 +91,12 @@ test('an error comes from a worker as it was thrown, without its stack', () => {
   })
 })
 
-/** Asks a worker whose ticket has this end, about a ledger with the finished runs 1 and 2. @param isSent false: the job has a ticket already */
-async function ask(end: TicketEnd, isSent = true) {
+/**
+ * Asks a worker whose ticket has this end, about a ledger with the finished runs 1 and 2.
+ * @param isSent false: the job has a ticket already
+ * @param before states of the ticket before its end: run 3 begins behind the second
+ */
+async function ask(end: TicketEnd, isSent = true, before: readonly State[] = []) {
   const home = await temporaryFolder()
   const ledger = await passingLedger()
   for (const id of ['run-1', 'run-2'])
@@ -100,9 +104,14 @@ async function ask(end: TicketEnd, isSent = true) {
   const close = ledger.close
   ledger.close = async () => {}
   let closed = 0
+  let seen = 0
+  const looks: (string | undefined)[] = []
   const tickets = {
     send: async () => (isSent ? TICKET : undefined),
-    stateOf: async () => end,
+    async stateOf() {
+      if (seen === 2) await beginRun(ledger, 'run-3')
+      return before[seen++] ?? end
+    },
     close: async () => void closed++,
   } as unknown as Tickets
   const settings = readSettings(
@@ -117,6 +126,8 @@ async function ask(end: TicketEnd, isSent = true) {
   const ended: string[] = []
   const watch = {
     onEnd: ({ summary }: { readonly summary: { readonly run: string } }) => void ended.push(summary.run),
+    onLook: (story: { readonly summary: { readonly run: string } } | undefined) =>
+      void looks.push(story?.summary.run),
   }
   const asked = askForReport(application, watch as never, { job, gateway: 'gateway', request: {} as never })
   const result = await asked.then(
@@ -127,7 +138,7 @@ async function ask(end: TicketEnd, isSent = true) {
     (error: WaybillError) => ({ thrown: error.code, message: error.message }),
   )
   ledger.close = close
-  return { result, ended, closed }
+  return { result, ended, closed, looks }
 }
 
 test.each<[string, TicketEnd, object, readonly string[]]>([
@@ -171,4 +182,22 @@ test('a job that has a ticket already is refused', async () => {
   expect(await ask({ run: 'run-1', exit: 0 }, false)).toMatchObject({
     ...{ result: { thrown: 'job-held' }, ended: [], closed: 1 },
   })
+})
+
+test.each([
+  [{}, true],
+  [{ lookFirst: true }, false],
+  [{ newLedger: true }, false],
+  [{ newKey: true }, false],
+  [{ lookFirst: undefined, newLedger: undefined, newKey: undefined }, true],
+] as const)('where workers run the jobs, a run with %j is theirs is %s', (options, isTheirs) => {
+  for (const runBy of ['workers', 'this-process'] as const) {
+    const settings = { ...readSettings({}, '/'), runBy }
+    expect(asksWorkers({ settings }, options)).toBe(isTheirs && runBy === 'workers')
+  }
+})
+
+test('progress is that of the run of the ticket, not of the one that held the job before', async () => {
+  const { looks } = await ask(END, true, ['queued', 'taken', 'taken'])
+  expect(looks).toEqual([undefined, undefined, 'run-3'])
 })

@@ -1,9 +1,11 @@
 /** Shares of a gateway over a real PostgreSQL; the clock of the sending process is handed in. */
+import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import type { Paces } from '../../src/ledger/ledger.ts'
 import { openPostgresLedger } from '../../src/ledger/postgres/open-ledger.ts'
 import { createDispatcher } from '../../src/load/dispatcher.ts'
-import { SHARE_MS } from '../../src/load/share.ts'
+import { type Asked, Pot, RENEW_MS, SHARE_MS, SHORT_MS } from '../../src/load/share.ts'
 import { openShare } from '../../src/runs/gateway-share.ts'
 import { identify } from '../../src/system/process-identity.ts'
 import { emptySchema } from '../postgres/server.ts'
@@ -77,3 +79,50 @@ test('two runs of one worker share the ceiling: the second waits for the slots o
   answers.resolve()
   await Promise.all([...all, behind])
 })
+
+test.each([
+  ['no state', undefined],
+  ['a state of another version', '{"rate":"fast"}'],
+])(
+  'two shares over %s: the one that has too little looks again sooner, and each goes with its process',
+  async (_, before) => {
+    let stored = before
+    const paces: Paces = {
+      async change(_gateway, work) {
+        const { state, result } = work(stored, 1_000)
+        stored = state
+        return result
+      },
+    }
+    const owners = () => Object.keys(Pot.parse(JSON.parse(stored ?? '')).owners)
+    const asked: Asked = {
+      ...{ ceiling: 4, underWay: 0, busy: true },
+      ...{ rate: undefined, grantedRate: undefined, hold: undefined },
+    }
+    const open = async (owner: string) => {
+      const waits: number[] = []
+      const granted: number[] = []
+      const waited = Promise.withResolvers<void>()
+      const sleep = async (ms: number, signal: AbortSignal): Promise<void> => {
+        waits.push(ms)
+        waited.resolve()
+        await once(signal, 'abort')
+      }
+      const share = openShare({ owner, isDead: () => false, sleep, randomHex: () => 'f' }, paces, GATEWAY)
+      share.begin(
+        () => asked,
+        ({ slots }) => void granted.push(slots),
+      )
+      await waited.promise
+      return { share, waits, granted }
+    }
+    const [first, second] = [await open('here:1'), await open('here:2')]
+    expect(owners()).toEqual(['here:1 f', 'here:2 f'])
+    expect([first.granted, second.granted]).toEqual([[4], [0]])
+    expect([first.waits, second.waits]).toEqual([[RENEW_MS], [SHORT_MS]])
+    await first.share.close()
+    expect(owners()).toEqual(['here:2 f'])
+    await second.share.close()
+    expect(owners()).toEqual([])
+  },
+)

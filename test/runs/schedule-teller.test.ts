@@ -1,9 +1,11 @@
 /** What a schedule meets is told: real job files, a real ledger, a real receiver, and a clock that the test moves. */
+import { once } from 'node:events'
 import { mkdir, rename, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import type { Job } from '../../src/definitions/definition-files.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
+import { WaybillError } from '../../src/model/errors.ts'
 import { createScheduleTeller } from '../../src/runs/keep-schedule.ts'
 import { listJobs } from '../../src/runs/scheduled-jobs.ts'
 import { runSchedule } from '../../src/schedule/run-schedule.ts'
@@ -32,8 +34,8 @@ async function install(startAt: string) {
   let ids = 0
   let versions = 0
   const troubles: string[] = []
-  const write = async (text: string): Promise<void> => {
-    const file = join(folder, 'jobs/a.yaml')
+  const write = async (text: string, ending = 'yaml'): Promise<void> => {
+    const file = join(folder, `jobs/a.${ending}`)
     await writeFile(file, text)
     // A disk may not tell two changes within a few milliseconds apart.
     await utimes(file, ++versions, versions)
@@ -50,18 +52,21 @@ async function install(startAt: string) {
     moveJobs,
     /** Of the schedule itself. */
     troubles,
-    job: (missed: string) =>
-      write(`job: a
+    job: (missed: string, ending?: string) =>
+      write(
+        `job: a
 schedule: { cron: "0 * * * *", zone: Etc/UTC, missed: ${missed} }
 exports: { from: in, match: "*.csv" }
 mapping: m
 notify: { webhook: "${hook.url}/" }
-`),
+`,
+        ending,
+      ),
     /** Keeps the schedule until a time, and ends it. @param during called at each step */
     async keepUntil(
       until: string,
       during: (now: number) => Promise<void> = async () => {},
-      run: () => Promise<void> = async () => {},
+      run: (interrupt: AbortSignal) => Promise<void> = async () => {},
     ): Promise<void> {
       const interrupt = new AbortController()
       const isDead = (owner: string): boolean => owner === 'gone:1' || owner === 'here:1'
@@ -78,14 +83,14 @@ notify: { webhook: "${hook.url}/" }
       const telling = createScheduleTeller(context, {
         ledger,
         home: folder,
-        gatewayOf: () => 'gateway',
+        gatewayOf,
         now: clock.now,
         isDead,
       })
       let asleep = false
       const over = runSchedule<Job>({
         ledger,
-        gatewayOf: () => 'gateway',
+        gatewayOf,
         now: clock.now,
         async sleep(ms, signal) {
           await telling.beforeSleep()
@@ -106,7 +111,7 @@ notify: { webhook: "${hook.url}/" }
         planLook: async () => ({ next: undefined, look: undefined }),
         run: (job) =>
           telling.running(job.definition.job, async () => {
-            await run()
+            await run(interrupt.signal)
             return { run: `run-${++ids}`, exit: 0 }
           }),
         events: createScheduleEvents(
@@ -126,6 +131,8 @@ notify: { webhook: "${hook.url}/" }
     },
   }
 }
+
+const gatewayOf = (job: string): string => (job === '' ? 'none' : 'gateway')
 
 const titles = ({ seen }: HookServer): string[] =>
   seen.map(({ body }) => `${JSON.parse(body).type} ${JSON.parse(body).data.title}`)
@@ -147,25 +154,76 @@ it.each([
   const { text, details } = JSON.parse(hook.seen[0]?.body ?? '').data
   expect(text).toContain(`Due      2026-03-02 ${missed === 'all' ? '03' : '02'}:00 UTC: ${becomes}`)
   expect(details.fires).toHaveLength(3)
+  // Those of each later absence are another notice.
+  await keepUntil('2026-03-02T14:30Z', async (now) => {
+    if (now === Date.parse('2026-03-02T06:40Z')) clock.pass(2 * HOUR)
+    if (now === Date.parse('2026-03-02T10:40Z')) clock.pass(3 * HOUR)
+  })
+  expect(titles(hook).slice(1)).toEqual([
+    expect.stringContaining('a missed 2 fires'),
+    expect.stringContaining('a missed 3 fires'),
+  ])
 })
 
-it('a job file that is wrong is told once, and again when it is wrong once more; what it misses meanwhile is not', async () => {
-  const { job, write, keepUntil, hook } = await install('2026-03-02T00:30Z')
-  const broken = `schedule: { cron: "0 * * * *", zone: Etc/UTC }\nnotify: { webhook: "${hook.url}/" }\n`
-  await job('skip')
-  await keepUntil('2026-03-02T02:30Z', async (now) => {
-    if (now === Date.parse('2026-03-02T00:50Z')) await write(broken)
-  })
-  await keepUntil('2026-03-02T02:40Z')
-  const jobBroken = 'waybill.job-broken Waybill: a is not run until its file is corrected (job-invalid)'
-  expect(titles(hook)).toEqual([jobBroken])
-  await job('skip')
-  await keepUntil('2026-03-02T03:30Z', async (now) => {
-    if (now === Date.parse('2026-03-02T03:10Z')) await write(broken)
-  })
-  expect(titles(hook).slice(1)).toEqual([jobBroken])
-  expect(JSON.parse(hook.seen[0]?.body ?? '').data.text.join('\n')).toContain('a.yaml')
+const BY_HAND = { runId: 'by-hand', owner: 'there:7', ttlMs: 9 * HOUR, givesWay: false }
+
+it.each(['paused', 'earlier-first'])('a fire that is missed as %s needs no notice', async (reason) => {
+  const { job, keepUntil, ledger, clock, hook } = await install('2026-03-02T01:30Z')
+  await job('all')
+  const jobId = await ledger.jobs.id('a', 'gateway')
+  const due = Date.parse('2026-03-02T01:00Z')
+  if (reason === 'paused') await ledger.pauses.begin(jobId, { by: 'ann', note: null, at: due, until: null })
+  else {
+    const timetable = { cron: '0 * * * *', zone: 'Etc/UTC', seenUntil: due }
+    await ledger.fires.comeDue(jobId, undefined, timetable, [due])
+    const [fire = expect.fail('there is no fire')] = await ledger.fires.open(jobId)
+    const begun = await ledger.fires.move(fire, 'begin', { owner: 'gone:1', begun_at: due })
+    await ledger.fires.move(begun ?? expect.fail('it does not begin'), 'interrupt')
+    await clock.moveTo(Date.parse('2026-03-02T02:00Z'))
+  }
+  await keepUntil('2026-03-02T02:00Z')
+  await keepUntil('2026-03-02T02:10Z')
+  const reasons = (await ledger.fires.latest(jobId, 9)).map((fire) => fire.reason)
+  expect(reasons).toContain(reason)
+  expect(titles(hook)).toEqual([])
 })
+
+it('what the schedule meets as it ends is told, too', async () => {
+  const { job, keepUntil, ledger, clock, hook } = await install('2026-03-02T00:50Z')
+  await job('skip')
+  const jobId = await ledger.jobs.id('a', 'gateway')
+  await keepUntil('2026-03-02T01:10Z', undefined, async (interrupt) => {
+    const held = { jobId, now: clock.now(), ...BY_HAND }
+    expect((await ledger.leases.acquire(held, () => false)).ok).toBe(true)
+    await once(interrupt, 'abort')
+    throw new WaybillError('job-held', 'another process has the job')
+  })
+  expect(titles(hook)).toEqual(['waybill.job-held Waybill: a was not run: another process is running it'])
+})
+
+it.each(['yaml', 'yml'])(
+  'a job file .%s that is wrong is told once, and again when it is wrong once more; what it misses meanwhile is not',
+  async (ending) => {
+    const installed = await install('2026-03-02T00:30Z')
+    const { keepUntil, hook } = installed
+    const job = (missed: string): Promise<void> => installed.job(missed, ending)
+    const write = (text: string): Promise<void> => installed.write(text, ending)
+    const broken = `schedule: { cron: "0 * * * *", zone: Etc/UTC }\nnotify: { webhook: "${hook.url}/" }\n`
+    await job('skip')
+    await keepUntil('2026-03-02T02:30Z', async (now) => {
+      if (now === Date.parse('2026-03-02T00:50Z')) await write(broken)
+    })
+    await keepUntil('2026-03-02T02:40Z')
+    const jobBroken = 'waybill.job-broken Waybill: a is not run until its file is corrected (job-invalid)'
+    expect(titles(hook)).toEqual([jobBroken])
+    await job('skip')
+    await keepUntil('2026-03-02T03:30Z', async (now) => {
+      if (now === Date.parse('2026-03-02T03:10Z')) await write(broken)
+    })
+    expect(titles(hook).slice(1)).toEqual([jobBroken])
+    expect(JSON.parse(hook.seen[0]?.body ?? '').data.text.join('\n')).toContain(`a.${ending}`)
+  },
+)
 
 it('one that can be read no more is told to whom it named when it could', async () => {
   const { job, write, keepUntil, hook } = await install('2026-03-02T00:10Z')
@@ -182,14 +240,7 @@ it('a job that another process holds over three fires is told once', async () =>
   const { job, keepUntil, ledger, clock, hook } = await install('2026-03-02T00:30Z')
   await job('skip')
   const jobId = await ledger.jobs.id('a', 'gateway')
-  const request = {
-    jobId,
-    runId: 'by-hand',
-    owner: 'there:7',
-    now: clock.now(),
-    ttlMs: 9 * HOUR,
-    givesWay: false,
-  }
+  const request = { jobId, now: clock.now(), ...BY_HAND }
   expect((await ledger.leases.acquire(request, () => false)).ok).toBe(true)
   await keepUntil('2026-03-02T03:30Z')
   expect(titles(hook)).toEqual(['waybill.job-held Waybill: a was not run: another process is running it'])
@@ -199,27 +250,38 @@ it('a job that another process holds over three fires is told once', async () =>
   })
 })
 
-it('a run whose process is gone is told without waiting for the next fire, and once', async () => {
-  const { job, keepUntil, ledger, clock, hook } = await install('2026-03-02T00:10Z')
-  await job('skip')
-  const jobId = await ledger.jobs.id('a', 'gateway')
-  const request = {
-    jobId,
-    runId: 'killed',
-    owner: 'gone:1',
-    now: clock.now(),
-    ttlMs: 9 * HOUR,
-    givesWay: false,
-  }
-  const answer = await ledger.leases.acquire(request, () => false)
-  if (!answer.ok) expect.fail('it is held')
-  await ledger.runs.start(answer.lease, {
-    ...{ id: 'killed', jobId, startedAt: clock.now(), rejectsPath: 'r', receiptsPath: 'r.gz' },
-  })
-  await keepUntil('2026-03-02T00:30Z')
-  await keepUntil('2026-03-02T00:50Z')
-  expect(titles(hook)).toEqual(['waybill.run-stopped Waybill: a was stopped: its process has ended'])
-})
+it.each([
+  ['with a schedule', true, 'Its progress is stored: it continues by itself.'],
+  ['without one', false, 'Its progress is stored.'],
+])(
+  'a run whose process is gone is told without waiting for the next fire, and once: a job %s',
+  async (_, isScheduled, becomes) => {
+    const { job, write, keepUntil, ledger, clock, hook } = await install('2026-03-02T00:10Z')
+    if (isScheduled) await job('skip')
+    else
+      await write(
+        `job: a\nexports: { from: in, match: "*.csv" }\nmapping: m\nnotify: { webhook: "${hook.url}/" }\n`,
+      )
+    const jobId = await ledger.jobs.id('a', 'gateway')
+    const request = {
+      jobId,
+      runId: 'killed',
+      owner: 'gone:1',
+      now: clock.now(),
+      ttlMs: 9 * HOUR,
+      givesWay: false,
+    }
+    const answer = await ledger.leases.acquire(request, () => false)
+    if (!answer.ok) expect.fail('it is held')
+    await ledger.runs.start(answer.lease, {
+      ...{ id: 'killed', jobId, startedAt: clock.now(), rejectsPath: 'r', receiptsPath: 'r.gz' },
+    })
+    await keepUntil('2026-03-02T00:30Z')
+    await keepUntil('2026-03-02T00:50Z')
+    expect(titles(hook)).toEqual(['waybill.run-stopped Waybill: a was stopped: its process has ended'])
+    expect(JSON.parse(hook.seen[0]?.body ?? '').data.text).toContain(becomes)
+  },
+)
 
 it('a run of this very process is not taken for one that is gone, though another one had its number before', async () => {
   const { job, keepUntil, ledger, clock, hook } = await install('2026-03-02T00:50Z')
@@ -275,7 +337,8 @@ it('a jobs folder that is empty all at once is told, too; one that was empty fro
   await keepUntil('2026-03-02T00:30Z')
   expect(titles(hook)).toEqual([])
   await job('skip')
-  await keepUntil('2026-03-02T01:10Z', async (now) => {
+  // Not again on the next day.
+  await keepUntil('2026-03-03T01:10Z', async (now) => {
     if (now !== Date.parse('2026-03-02T00:40Z')) return
     // What is left of a disk that is mounted no more.
     await moveJobs('jobs', 'away')

@@ -206,6 +206,13 @@ describe.each(Object.entries(SHAPES))('HL7 v2 as %s', (_, shape) => {
     expect(of('<', '62')[0]).toMatch(/^value-with-comparator /)
     expect(of('', '1', ':', '62')[0]).toMatch(/^value-not-a-number /)
     expect(of('', '60', '-', '62')[0]).toMatch(/^value-not-a-number /)
+    // Side by side, they would be read as 62 and as 6.2.
+    for (const pair of [
+      ['6', '2'],
+      ['=', '6', '2'],
+      ['6', '.2', '1'],
+    ])
+      expect(of(...pair)).toEqual(['value-not-a-number OBX-5'])
     // A rule that reads the first component alone.
     expect(told(map({ ...PLAIN, 2: [['SN']], 5: [['', '62']] }))).toEqual(['value-part-unread OBX-5'])
   })

@@ -62,6 +62,16 @@ test('storage that would delete a newer object keeps the export, and says so', a
   expect(opened.there()).toMatchObject({ 'in/a.csv': String(READ) })
 })
 
+test('storage that refuses to compare keeps the export: who may not delete has not compared', async () => {
+  const opened = await open({ 'in/a.csv': READ })
+  const delivery = await listed(opened)
+  let refused = 0
+  // Refuses what would show whether the storage compares, and nothing else.
+  opened.server.onDelete = () => (refused++ === 0 ? 'refuse' : undefined)
+  await expect(opened.source.archive(delivery)).rejects.toMatchObject({ code: expect.any(String) })
+  expect(opened.there()).toMatchObject({ 'in/a.csv': String(READ) })
+})
+
 test.each([
   ['is gone', undefined, 'export-unreadable'],
   ['is another one', OTHER, 'export-changed'],

@@ -26,8 +26,8 @@ export interface S3Server {
   onGet:
     | ((key: string, from: number) => { breakAfter?: number; goesSilent?: true; lie?: Lie } | undefined)
     | undefined
-  /** Called before an object is deleted; may change objects, or keep the answer back. */
-  onDelete: ((key: string) => 'unanswered' | undefined) | undefined
+  /** Called before an object is deleted; may change objects, keep the answer back, or refuse. */
+  onDelete: ((key: string) => 'unanswered' | 'refuse' | undefined) | undefined
   /** Headers of a checksum that the storage has of the content, where it is asked for one. */
   checksum: ((body: Uint8Array) => Readonly<Record<string, string>>) | undefined
   /** Whether a deletion that names an entity tag, and an answer to a request for another version, is refused. */
@@ -111,6 +111,10 @@ async function serve(s3: S3Server, request: IncomingMessage, response: ServerRes
 
 function remove(s3: S3Server, key: string, { headers }: IncomingMessage, response: ServerResponse): void {
   const fate = s3.onDelete?.(key)
+  if (fate === 'refuse') {
+    refuse(response, 403, 'AccessDenied')
+    return
+  }
   const wanted = headers['if-match']
   const there = s3.objects.get(key)
   if (s3.compares && wanted !== undefined && there?.etag !== wanted) {

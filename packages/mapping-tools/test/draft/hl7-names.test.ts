@@ -24,6 +24,13 @@ test('a lone result is a level, as it may be a list in the next message; a list 
   expect(shape?.reference).toEqual(['$.PID[?@.PID_3].PID_3[0]'])
 })
 
+test('a number alone is a field of the only segment that its object names', () => {
+  const alone = shapeOf({ msg: { OBX_3: '4548-4', field5: '5.1' } })
+  expect(alone?.biometrics).toMatchObject({ value: ['$.msg.field5'] })
+  const either = shapeOf({ msg: { OBX_3: '4548-4', OBR_4: 'panel', field5: '5.1' } })
+  expect(either?.biometrics?.value ?? []).toEqual([])
+})
+
 const CONVERTED: readonly (readonly [string, JsonValue, object])[] = [
   [
     'Mirth / NextGen Connect',

@@ -269,6 +269,21 @@ test.each([
   expect(text.includes('\ncareTeams:\n')).toBe(whole)
 })
 
+const OBSERVED = { resourceType: 'Observation', status: 'final', code: { text: 'A1c' }, valueString: '5.1' }
+const HELD = { resource: OBSERVED }
+
+test.each([
+  ['the resources of a Bundle', { resourceType: 'Bundle', entry: [HELD, HELD] }, '$.entry[*].resource'],
+  ['a list of the same name elsewhere', { entry: [HELD, HELD] }, '$.entry[*]'],
+  [
+    'a longer list of a Bundle',
+    { resourceType: 'Bundle', entry: [HELD], results: [OBSERVED, OBSERVED] },
+    '$.results[*]',
+  ],
+])('rows of %s', (_, document, path) => {
+  expect(/records: "?(\$[^", }]*)/.exec(draftedJson('json', document).text)?.[1]).toBe(path)
+})
+
 test('a Bundle without resources is none of a patient', () => {
   const { text } = draftedJson('json', { resourceType: 'Bundle', entry: [{ request: { method: 'GET' } }] })
   expect(text).not.toContain('FHIR Bundles')

@@ -123,7 +123,7 @@ describe('a wrong mapping is refused, with the place of every problem', () => {
     expect(error.message).toBe(
       'export.csv has no column "at", "b", "a", which the mapping mappings/tested.yaml reads',
     )
-    expect(error.remedy).toContain('id, weight')
+    expect(error.remedy).toContain('Unread columns: weight')
     expect(error.place).toEqual({ file: 'export.csv', line: 1 })
   })
 })

@@ -317,7 +317,7 @@ function mostCopies(
 const isOutdated = (
   own: readonly Telling[],
   tellings: readonly Telling[],
-  { ordered, isDated = false }: Pick<Evidence, 'ordered' | 'isDated'>,
+  { ordered, isDated = false, stored }: Pick<Evidence, 'ordered' | 'isDated' | 'stored'>,
 ): boolean =>
   own.every(
     ({ record, delivery, wasLeft, said }) =>
@@ -326,8 +326,8 @@ const isOutdated = (
         if (other.record.text === record.text || placeOf(other.record) !== placeOf(record)) return false
         const isBehind = isLater(other, { record, delivery })
         if (other.delivery === delivery && isBehind) return true
-        // The newest word may be in doubt: an older one is not sent in its place.
-        if (isDated) return other.said !== 'refused'
+        // An older value is not sent in place of the newest, which is stored, or which a run has called refused or in doubt.
+        if (isDated) return other.said !== 'through' || stored.some(({ text }) => text === other.record.text)
         // The newer one has not got through either: of both nothing is there, and a run has said so.
         if (ordered && isBehind && other.said !== 'through') return true
         return wasLeft && other.said === 'through' && (!ordered || isBehind)

@@ -118,11 +118,11 @@ export function workersAct(seed: number, round: number, workers: number, parts: 
   }
 }
 
-/** Looks once more for all that is in doubt, and sends what is not there, by workers. */
+/** Takes up all that runs have left, by workers. A look that ends an older doubt makes the record that has waited for it a rejected one. */
 async function settle(scene: Scene, pool: Pool): Promise<void> {
   for (const { run, job, records } of (await knownRuns(scene)).toReversed()) {
-    if (Object.values(records).every(({ inDoubt }) => inDoubt === 0)) continue
-    await untilDone(scene, pool, ['rerun', run, '--only', 'in-doubt'], undefined, ['run', job])
+    if (Object.values(records).every(({ inDoubt, rejected }) => inDoubt + rejected === 0)) continue
+    await untilDone(scene, pool, ['rerun', run], undefined, ['run', job])
   }
 }
 

@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url'
 const LEFT_BEHIND = 1
 
 const project = fileURLToPath(new URL('..', import.meta.url))
-const { status } = spawnSync('bin/waybill.js run nightly-screenings', {
+// Hints then name commands as a person types them here.
+const { status } = spawnSync('npx waybill run nightly-screenings', {
   cwd: project,
   stdio: 'inherit',
   shell: true,

@@ -42,7 +42,13 @@ export interface LeanReport {
   readonly sendingMs: number
   /** Requests under way at once, at most. */
   readonly most: number
+  /** Processor time of the gateway, in seconds. */
+  readonly processorS: number
+  /** Begin and end of each request, by access token. */
+  readonly spans: readonly Span[]
 }
+
+export type Span = readonly [token: string, beganAt: number, endedAt: number]
 
 const options = JSON.parse(process.argv[2] ?? '{}') as LeanOptions
 
@@ -50,6 +56,7 @@ const fresh = () => ({
   ...{ held: nothingHeld(), people: 0, careTeams: 0, marks: 0, requests: 0, heldBack: 0 },
   ...{ firstAt: 0, lastAt: 0, underWay: 0, most: 0, second: 0, taken: 0 },
   teams: new Map<string, object[]>(),
+  spans: [] as Span[],
 })
 let state = fresh()
 const bodies = options.keepBodiesIn === undefined ? undefined : createWriteStream(options.keepBodiesIn)
@@ -169,9 +176,25 @@ function isTooMuch(now: number): boolean {
 
 const SILENT = { 'content-type': 'application/json' }
 
+const processorS = (): number => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1e6
+}
+
 function report(): LeanReport {
-  const { held, people, careTeams, marks, requests, heldBack, firstAt, lastAt, most } = state
-  return { held, people, careTeams, marks, requests, heldBack, most, sendingMs: lastAt - firstAt }
+  const { held, people, careTeams, marks, requests, heldBack, firstAt, lastAt, most, spans } = state
+  return {
+    held,
+    people,
+    careTeams,
+    marks,
+    requests,
+    heldBack,
+    most,
+    spans,
+    processorS: processorS(),
+    sendingMs: lastAt - firstAt,
+  }
 }
 
 function answer(request: IncomingMessage, response: ServerResponse): void {
@@ -183,6 +206,7 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
   }
   state.requests++
   state.most = Math.max(state.most, ++state.underWay)
+  const began = Date.now()
   state.firstAt ||= performance.now()
   const parts: Buffer[] = []
   request.on('data', (part: Buffer) => parts.push(part))
@@ -195,6 +219,7 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
     const end = (): void => {
       state.underWay--
       state.lastAt = performance.now()
+      state.spans.push([String(request.headers.authorization), began, Date.now()])
       response.writeHead(status, { ...SILENT, ...(isHeldBack ? { 'retry-after': '1' } : {}) }).end(body)
     }
     if (options.latencyMs) setTimeout(end, options.latencyMs)

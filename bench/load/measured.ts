@@ -84,3 +84,11 @@ function childrenOf(pid: number): number[] {
 
 export const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+
+/** Processor time and peak memory of a process that runs. */
+export function usedBy(pid: number): Pick<Measured, 'processorS' | 'peakMB'> {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const peak = /^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return { processorS: (Number(fields[11]) + Number(fields[12])) / TICKS, peakMB: Number(peak) / 1024 }
+}

@@ -9,7 +9,8 @@
  * 5. In the end the gateway has what the newest words say, and nothing is owed, or a run has said why not (each excuse is counted).
  * 6. An entry is in doubt only where a read of the list has failed, and where it may have been sent: by this job, by a run that has abandoned the
  *    account, or as an entry of a provider whom the ledger knows.
- * 7. An entry has no more receipts than it was stored, where nobody else enters an equal one.
+ * 7. An entry has no more receipts than it was stored, where nobody else enters an equal one. One more by read-back is counted: of an entry that its
+ *    row has taken back, and says again behind an unreadable list.
  */
 import { GatewayError } from '../../src/gateway/gateway-error.ts'
 import { type ClaimRequest, type KnownCareTeam, type Ledger, noTallies } from '../../src/ledger/ledger.ts'
@@ -427,8 +428,14 @@ class TeamWorld {
 
   private settle(job: Job, { arrival, entries }: Export, outcomes: Outcomes): void {
     const doubts = this.ledger.doubtsOf(job.id)
-    for (const one of receiptsOf(outcomes.all(), new Map()))
-      this.countReceipts('entry' in one ? one.entry.transactionId : one.transactionId, -1)
+    for (const one of receiptsOf(outcomes.all(), new Map())) {
+      const id = 'entry' in one ? one.entry.transactionId : one.transactionId
+      const { rowKey, content } = entries.find(({ transactionId }) => transactionId === id) ?? {}
+      const stored = job.stored.get(rowKey ?? '')
+      if (!('entry' in one) && stored !== undefined && stored !== content && this.unreceipted.get(id) === 0)
+        this.count('a receipt by read-back of an entry that its row has taken back and says again')
+      else this.countReceipts(id, -1)
+    }
     for (const entry of entries) {
       const outcome = outcomes.of(entry)
       if (outcome === undefined) throw new TeamViolation('a row has no outcome')
@@ -699,10 +706,13 @@ class TeamWorld {
 
   private judgeMark(): void {
     let bearer: string | undefined
+    let saidAt = 0
     for (const { entry, line } of this.words((_job, _file, one) => this.heard.has(one))) {
       const { npi = '' } = entry.evidence
-      if (line.primary === true) bearer = npi
-      else if (line.primary === false && bearer === npi) bearer = undefined
+      if (line.primary === true) {
+        bearer = npi
+        saidAt = entry.observedAt
+      } else if (line.primary === false && bearer === npi) bearer = undefined
     }
     const has = this.gateway.entries.find(({ id }) => id === this.gateway.marked)?.npi
     if (has === bearer) {
@@ -729,6 +739,14 @@ class TeamWorld {
       this.gateway.entries.some((one) => one.npi === has && one.ours === undefined && one.observedAt > newest)
     ) {
       this.count('end: the mark stays on an entry of somebody else that is newer')
+      return
+    }
+    const hadTheMark = (one: TeamEntry) =>
+      one.npi !== bearer && one.ours === undefined && one.observedAt > saidAt
+    if (has === undefined && this.history.hasOthers && this.gateway.entries.some(hadTheMark)) {
+      this.count(
+        'end: the mark stayed on an entry of somebody else that is newer, until its provider lost it',
+      )
       return
     }
     // Of older words the ledger keeps one date, place and mark a provider.

@@ -108,6 +108,9 @@ function pruneText(pruned: PrunedInstallation, before: number): string[] {
         ]),
     ...(kept.length === 0 ? [] : ['Kept, though older:', ...kept.map(keptText)]),
     'Deliveries stay known; `waybill runs` and `waybill show` keep the balances.',
+    ...(compacted === undefined && runs.length > 0
+      ? ['To remove it: the same command without --dry-run.']
+      : []),
   ]
 }
 

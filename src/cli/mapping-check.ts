@@ -154,7 +154,7 @@ async function fitOf(
       `${name} lacks columns that the mapping ${mapping.name} reads`,
       {
         findings,
-        remedy: `The export has: ${columns?.join(', ')}. Correct the mapping, or ask the vendor why columns are gone.`,
+        remedy: `Unread columns: ${unreadColumns(reads, columns ?? []).join(', ') || 'none'}. Correct the names in the mapping, or ask the vendor about missing columns.`,
       },
     )
   }

@@ -215,7 +215,7 @@ function countFields(counts: Counts): LogFields {
 }
 
 const failureText = (name: string, { message, place, remedy }: WaybillError): string =>
-  `${message} (${describePlace(place ?? { file: name })}). ${remedy}`
+  `${message.replace(/\.$/, '')} (${describePlace(place ?? { file: name })}). ${remedy}`
 
 /** Most exports of a range with a line each; of more, only exports with something left behind get a line. */
 const LINES_OF_EXPORTS = 10

@@ -223,7 +223,7 @@ const FORMS: Readonly<Record<ActionName, Form>> = {
     isForMany: true,
     hasNote: true,
     effect: (subject, concerned) => [
-      `${runsMeant(subject, concerned)}: what is left behind${subject.reason === '' ? '' : ` for ${subject.reason}`} stays as it is, and needs nobody any more.`,
+      `${runsMeant(subject, concerned)}: rejects and failures${subject.reason === '' ? '' : ` for ${subject.reason}`} become final. Records in doubt still need a decision.`,
       `Nothing is sent. The rows stay in the rejects files.${subject.export + subject.since === '' ? ` To withdraw it: \`${commandOf('undo-acknowledge', subject)}\`` : ''}`,
     ],
     act: ({ application, person }, subject) => acknowledged(application, subject, person, false),
@@ -232,7 +232,7 @@ const FORMS: Readonly<Record<ActionName, Form>> = {
     needs: [['run', 'job', 'reason']],
     hasNote: true,
     effect: (subject, concerned) => [
-      `${runsMeant(subject, concerned)}: what is left behind${subject.reason === '' ? '' : ` for ${subject.reason}`} needs somebody again.`,
+      `${runsMeant(subject, concerned)}: rejects and failures${subject.reason === '' ? '' : ` for ${subject.reason}`} need somebody again.`,
     ],
     act: ({ application, person }, subject) => acknowledged(application, subject, person, true),
   },

@@ -11,6 +11,7 @@ const UNFOLDED = 10
 const LOOKS: Readonly<Record<LastLook, string>> = {
   none: 'nobody has looked since the run was given up',
   unreadable: 'the profile could not be read',
+  waits: 'not sent: waits for an older record',
   unclear: 'the profile does not tell: it shows a newer record in this place, or none of this kind',
 }
 
@@ -23,7 +24,7 @@ export async function inDoubtPage(application: Application, { mayAct }: Viewer):
     isLive: true,
     json: { runs },
     body: `<h1>${title}</h1>
-<p>A record is in doubt if it was sent, no answer came, and the profile at the gateway does not tell. No later run sends it again before a person decides.</p>
+<p>A record is in doubt if it may have been sent, and the profile at the gateway does not tell. No run sends it before a person decides.</p>
 ${runs.map((run) => runSection(run, mayAct)).join('\n')}`,
   }
 }

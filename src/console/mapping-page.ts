@@ -71,7 +71,7 @@ export async function mappingPage(
     title: `Mapping ${mapping}`,
     json: { ...shown, ...errorAsJson(problem) },
     body: `<h1>Mapping ${html(mapping)}</h1>
-<p>To read alone: the mapping is edited with <code>waybill mapping edit</code>. File <code>${html(file)}</code>.</p>
+<p>Read-only. To edit <code>${html(file)}</code>: <code>waybill mapping edit</code>.</p>
 ${sample === null ? '<p class="none">No run of the last weeks has read an export with this mapping.</p>' : sampleForm(mapping, samples, sample)}
 ${sample === null ? '' : comparedSection(mapping, sample, compared ?? problem, maySeeValues)}
 ${before === undefined ? '' : changesSection(views.changes(before, now))}
@@ -110,7 +110,7 @@ const problemHtml = (error: WaybillError): string =>
 
 function outcomesHtml({ rows, outcomes, rules }: ComparedOutcomes): string {
   if (rows.different === 0)
-    return `<p>The mapping of today makes the same of all ${counted(rows.read, 'row')}.</p>`
+    return `<p>The current mapping gives the same result for all ${counted(rows.read, 'row')}.</p>`
   return `<p>${n(rows.different)} of ${counted(rows.read, 'row')} differ.</p>
 ${
   outcomes.length === 0
@@ -140,7 +140,7 @@ function changesSection(lines: ReturnType<MappingViews['changes']>): string {
       `<span class="${side === '+' ? 'added' : side === '-' ? 'removed' : ''}">${side} ${html(text)}</span>`,
   )
   return `<section id="changes"><h2>Changes since the run</h2>
-${changed ? `<pre class="code" tabindex="0">${shown.join('\n')}</pre>` : '<p>The text is that of the run.</p>'}</section>`
+${changed ? `<pre class="code" tabindex="0">${shown.join('\n')}</pre>` : '<p>No changes.</p>'}</section>`
 }
 
 function numbered(text: string): string {

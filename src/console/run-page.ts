@@ -25,7 +25,8 @@ export async function runPage(application: Application, name: string, viewer: Vi
     nextSteps: [],
     explanations: await readExplanations(),
   })
-  const steps = nextSteps(summary, reasons)
+  // This page follows a run under way.
+  const steps = summary.activity?.kind === 'under-way' ? [] : nextSteps(summary, reasons)
   const codes = [...new Set(reasons.filter(({ outcome }) => outcome !== 'held-back').map(({ code }) => code))]
   const own = sections.map(({ id, body }) => (id === 'reasons' ? body + rowLinks(summary.run, codes) : body))
   return {

@@ -118,9 +118,9 @@ function firesTable(
   return `<h3>${label}</h3>
 ${table({
   label,
-  columns: words(zone, 'UTC', ...(hasState ? ['state', 'result'] : [])),
+  columns: words(...(zone === 'UTC' ? [] : [zone]), 'UTC', ...(hasState ? ['state', 'result'] : [])),
   lines: fires.map(([at, state, said]) => [
-    html(localTime(at, zone)),
+    ...(zone === 'UTC' ? [] : [html(localTime(at, zone))]),
     timeHtml(at),
     ...(hasState ? [html(state), said] : []),
   ]),

@@ -93,14 +93,24 @@ export function transcode(content: AsyncIterable<Buffer>, encoding: string): Asy
  * characters of ISO 8859-1 is windows-1252 under a wrong name.
  */
 const MEANS_NOTHING = /[\x80-\x9f\ufffd]/g
+/**
+ * UTF-8 read as an encoding of Latin letters: `Ã©` for `é`. The head of a file shows its encoding only up to there; behind, the mark of
+ * closing quotes and a space may follow an `Ã` of the text itself.
+ */
+const TWO_FOR_ONE = /\u00c3(?=[\u00a1-\u00aa\u00ac-\u00ba\u00bc-\u00bf])/g
 
 async function* fromBytes(content: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer> {
   const decoder = encoding === 'iso-8859-1' ? undefined : new TextDecoder(encoding)
-  const decoded = (text: string): Buffer => toUtf8(text.replace(MEANS_NOTHING, MEANINGLESS))
-  for await (const chunk of content)
-    yield decoded(decoder?.decode(chunk, { stream: true }) ?? chunk.toString('latin1'))
+  const decoded = (text: string): Buffer =>
+    toUtf8(text.replace(MEANS_NOTHING, MEANINGLESS).replace(TWO_FOR_ONE, MEANINGLESS))
+  let held = ''
+  for await (const chunk of content) {
+    const text = held + (decoder?.decode(chunk, { stream: true }) ?? chunk.toString('latin1'))
+    held = text.endsWith('\u00c3') ? '\u00c3' : ''
+    yield decoded(text.slice(0, text.length - held.length))
+  }
   // A character may be cut by the end.
-  yield decoded(decoder?.decode() ?? '')
+  yield decoded(held + (decoder?.decode() ?? ''))
 }
 
 async function* fromUtf16(content: AsyncIterable<Buffer>, bigEndian: boolean): AsyncGenerator<Buffer> {

@@ -73,15 +73,17 @@ export interface Leases {
   release(lease: Lease): Promise<void>
   holder(jobId: number, now: number, isDead: (owner: string) => boolean): Promise<LeaseRecord | undefined>
   /**
-   * Asks the process that holds the run to stop; if the process dies, whoever takes over is asked. A run that no process holds is ended here. Noted
-   * in the audit.
-   * @returns `not-under-way` if the run is over, or if another run holds the job
+   * Asks the process of a run, and the successor of a dead process, to stop. Noted in the audit.
+   * @returns false if the run is over, or if another run holds the job
    */
-  stop(
-    runId: string,
-    person: Acting,
-    isDead: (owner: string) => boolean,
-  ): Promise<'asked' | 'ended' | 'not-under-way'>
+  stop(runId: string, person: Acting, isDead: (owner: string) => boolean): Promise<boolean>
+  /** Name of the person who asked the run of the lease to stop; undefined: nobody. */
+  stopBy(lease: Lease): Promise<string | undefined>
+  /**
+   * Ends a run that is to stop and has no process.
+   * @returns true while a process has yet to stop the run; false also for a run that was resumed since
+   */
+  isStopping(runId: string, now: number, isDead: (owner: string) => boolean): Promise<boolean>
   /** Latest lease of the job, or of its part, held or not. */
   last(jobId: number, part?: PartOf): Promise<LeaseRecord | undefined>
   /** True while somebody works on a part of the job. */

@@ -269,6 +269,8 @@ export interface Reason {
   readonly known: number
   /** When the earliest known exception was first met: ISO 8601, UTC. */
   readonly knownSince?: string
+  /** Latest decision on one of them, as of a record in doubt that is not stored: ISO 8601, UTC. */
+  readonly decidedAt?: string
   /** An unsettled exception with a record. A row that the mapping rejected has no content, and so cannot serve as example. */
   readonly example?: LeftExample
   /** Transaction ids of some of the withdrawn results at the gateway. */

@@ -57,6 +57,8 @@ interface RunTable {
   part: ColumnType<RunPart | null, RunPart | null | undefined, RunPart>
   /** JSON: the files of a collection, as far as settled. */
   collection: ColumnType<string | null, never, string>
+  /** Name of the person who asked whoever runs it to stop; null: nobody. */
+  stop_by: ColumnType<string | null, never, string | null>
 }
 
 /** Selected part of another run: rejects, doubts, both, or records that a person has decided to send again. */
@@ -272,8 +274,6 @@ interface LeaseTable {
   gives_way: ColumnType<number, number | undefined, number>
   /** JSON, while the run waits during an outage of the gateway: since when, why, until when. Null: no outage. */
   outage: ColumnType<string | null, null, string | null>
-  /** Name of the person or process that asked the holder to stop the run; null: nobody. */
-  stop_by: ColumnType<string | null, string | null | undefined, string | null>
 }
 
 /** Owners that wait for a job whose holder gives way, and when each request expires unless repeated. */

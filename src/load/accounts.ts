@@ -3,7 +3,6 @@
  * id). A chunk of a roster registers people and sends nothing else: only the crosswalk shows who is known.
  */
 
-import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError, orRefusal } from '../gateway/gateway-error.ts'
 import type { KnownAccount, Ledger, RunLedger, Tallies } from '../ledger/ledger.ts'
 import type { Entry, MappedRow } from '../model/entry.ts'
@@ -12,32 +11,27 @@ import { type Identity, parseTransactionId } from '../model/ids.ts'
 import type { AccountIds, EntryOutcome, Reason, ShownRecord } from '../model/outcome.ts'
 import type { AccountKey, Registration } from '../model/record.ts'
 import type { Claims } from './claims.ts'
-import type { Reconciler, StaleAccounts } from './delivery.ts'
+import type { Delivery, Reconciler } from './delivery.ts'
 import { ACCOUNT_STALE, folded, messageOf, refusalWords } from './gateway-words.ts'
-import type { Sending } from './sending.ts'
 
-export interface AccountsContext {
+export interface AccountsContext
+  extends Pick<Delivery, 'gateway' | 'sending' | 'identity' | 'now' | 'stale'> {
   readonly reconciler: Pick<Reconciler, 'profile'>
-  readonly gateway: Gateway
   /** Name of the gateway in the ledger: its address. */
   readonly gatewayName: string
   readonly ledger: Pick<Ledger, 'people'>
   readonly runLedger: RunLedger
-  readonly sending: Sending
-  readonly identity: Identity
   readonly register: 'missing' | 'never'
   readonly tallies: Tallies
-  readonly now: () => number
   readonly claims: Claims
   /** Registrations that fail on every try, by hashed reference. The results hold for all chunks of the run. */
   readonly late: Map<string, Promise<KnownAccount | Reason>>
-  readonly stale: StaleAccounts
 }
 
 export interface ResolvedAccounts {
   readonly accountIds: AccountIds
   /** People who were known, and people whom the gateway refuses. */
-  readonly counts: { readonly known: number; readonly refused: number }
+  readonly counts: { known: number; refused: number }
   /** Names missing in the crosswalk, by hashed reference. */
   readonly names: ReadonlyMap<string, ExportedName>
   /** True where nobody is late, refused, or perhaps sent before. */
@@ -311,7 +305,7 @@ const NOBODY: ReadonlySet<string> = new Set()
 function peopleOf(
   identity: Identity,
   outcomes: readonly EntryOutcome[],
-): { readonly all: ReadonlySet<string>; readonly refused: ReadonlySet<string> } {
+): { all: ReadonlySet<string>; refused: ReadonlySet<string> } {
   const people = { all: new Set<string>(), refused: new Set<string>() }
   for (const one of outcomes) {
     const { account } = one.entry
@@ -378,7 +372,7 @@ export const DATE_ONLY_MS = 86_400_000
 export async function perhapsSent(
   { reconciler, now }: Pick<AccountsContext, 'reconciler' | 'now'>,
   { account, sourceType: ours }: Entry,
-): Promise<{ readonly until: number | null; readonly shown: readonly ShownRecord[] | undefined }> {
+): Promise<{ until: number | null; shown: readonly ShownRecord[] | undefined }> {
   const shown = await reconciler.profile(account)
   const isOurs = ({ persistentId, sourceType }: ShownRecord): boolean =>
     persistentId === undefined

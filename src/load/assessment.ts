@@ -12,7 +12,6 @@ import type {
   AssessmentPage,
   CompletedQuestion,
 } from '../gateway/contract/age-assessment.ts'
-import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError, orRefusal } from '../gateway/gateway-error.ts'
 import type { ChunkKey, Ledger } from '../ledger/ledger.ts'
 import { AnswersEntry, type Entry, rowKeysOf } from '../model/entry.ts'
@@ -25,12 +24,9 @@ import { refusalWords, rejection, type Words } from './gateway-words.ts'
 import { causeOf } from './outage.ts'
 import { nothingEarlier, recallChunk } from './recall.ts'
 import { ofCredentials } from './retry-policy.ts'
-import type { Sending } from './sending.ts'
 import { ChunkSlots, type LearnedSlots, type Speaks, type Uncertain } from './slots.ts'
 
-interface AssessmentContext extends Pick<Delivery, 'ledger' | 'identity' | 'now'> {
-  readonly gateway: Gateway
-  readonly sending: Sending
+interface AssessmentContext extends Pick<Delivery, 'gateway' | 'sending' | 'ledger' | 'identity' | 'now'> {
   readonly accounts: AccountsContext
   readonly memory: Pick<Ledger, 'slots' | 'chunks'>
   readonly jobId: number
@@ -247,7 +243,7 @@ interface Submitted {
   readonly confirmed: ReadonlySet<string>
 }
 
-type Done = Submitted | { readonly fault: string; readonly words: Words }
+type Done = Submitted | { fault: string; words: Words }
 
 /** @throws GatewayError, PersonRefused, WaybillError */
 async function answerPages(
@@ -334,7 +330,7 @@ const NAMES: readonly ((option: AnswerOption) => unknown)[] = [
 /** Key of a page, equal however often the page is read. */
 const pageKey = ({ moduleId, questionGroupId }: AssessmentPage): string => `${moduleId}\n${questionGroupId}`
 
-type PageAnswered = { readonly submission: AnswerSubmission } | { readonly fault: Fault }
+type PageAnswered = { submission: AnswerSubmission } | { fault: Fault }
 
 /**
  * @returns a fault where the page does not offer an answer of the row, or requires an answer that the row lacks. Its message names the question,

@@ -4,7 +4,7 @@
  * could not be judged.
  */
 import type { Entry } from '../model/entry.ts'
-import { RECORD_KINDS, type RecordKind } from '../model/record.ts'
+import { type AccountKey, RECORD_KINDS, type RecordKind } from '../model/record.ts'
 import { batchBytes, recordBytes } from './batch-text.ts'
 
 export interface BatchLimits {
@@ -21,39 +21,58 @@ interface PlannedBatch {
   readonly after: readonly number[]
 }
 
-/** @param acrossAccounts true where a request may hold care teams of several users: no interface permits it */
+interface Cutting {
+  /** True where a request may hold care teams of several users: no interface permits it. */
+  readonly acrossAccounts: boolean
+  /** References of people whose records have batches of their own. */
+  readonly behind: ReadonlySet<string>
+  /** Records sent by an earlier process: each fills a batch, and is left out. */
+  readonly sent: ReadonlySet<Entry>
+}
+
 export function planBatches(
   entries: readonly Entry[],
   limits: BatchLimits,
-  acrossAccounts = false,
+  { acrossAccounts, behind, sent }: Cutting,
 ): PlannedBatch[] {
   const plan: PlannedBatch[] = []
   const byKind = Map.groupBy(entries, (entry) => entry.kind)
   for (const kind of RECORD_KINDS) {
     const lastOfSeries = new Map<string, number>()
     const waves = cutWaves(byKind.get(kind) ?? [])
-    for (const wave of waves) {
-      const groups =
-        kind === 'careTeam' && !acrossAccounts
-          ? Map.groupBy(wave, (entry) => entry.account.reference).values()
-          : [wave]
-      for (const group of groups) {
-        for (const { entries: batch, bytes } of cutBatches(group, limits)) {
-          const after = new Set<number>()
-          // Records of one wave never share a series: no batch waits for another.
-          if (waves.length > 1) {
-            for (const entry of batch) {
-              const before = lastOfSeries.get(entry.series)
-              if (before !== undefined) after.add(before)
-              lastOfSeries.set(entry.series, plan.length)
-            }
-          }
-          plan.push({ kind, entries: batch, bytes, after: [...after] })
+    const groups = waves.flatMap((wave) => {
+      if (kind === 'careTeam' && !acrossAccounts) return groupsOf(wave, ({ reference }) => reference)
+      return behind.size === 0 ? [wave] : groupsOf(wave, ({ reference }) => behind.has(reference))
+    })
+    for (const batch of groups.flatMap((group) => cutBatches(group, limits))) {
+      const { entries: own, bytes } = withoutSent(batch, sent)
+      if (own.length === 0) continue
+      const after = new Set<number>()
+      // Records of one wave never share a series: no batch waits for another.
+      if (waves.length > 1) {
+        for (const { series } of own) {
+          const before = lastOfSeries.get(series)
+          if (before !== undefined) after.add(before)
+          lastOfSeries.set(series, plan.length)
         }
       }
+      plan.push({ kind, entries: own, bytes, after: [...after] })
     }
   }
   return plan
+}
+
+type Cut = Pick<PlannedBatch, 'entries' | 'bytes'>
+
+const groupsOf = (
+  entries: readonly Entry[],
+  group: (account: AccountKey) => unknown,
+): (readonly Entry[])[] => [...Map.groupBy(entries, ({ account }) => group(account)).values()]
+
+function withoutSent(batch: Cut, sent: ReadonlySet<Entry>): Cut {
+  if (sent.size === 0) return batch
+  const entries = batch.entries.filter((entry) => !sent.has(entry))
+  return entries.length === batch.entries.length ? batch : { entries, bytes: batchBytes(entries) }
 }
 
 /** The n-th wave holds the n-th oldest record of each series, in the order of the rows. */
@@ -99,11 +118,8 @@ function repeatsSeries(entries: readonly Entry[]): boolean {
 }
 
 /** Cuts by count and bytes alone; counts bytes as `batchBytes` does. For records without a repeated series. */
-export function cutBatches(
-  entries: readonly Entry[],
-  limits: BatchLimits,
-): Pick<PlannedBatch, 'entries' | 'bytes'>[] {
-  const batches: Pick<PlannedBatch, 'entries' | 'bytes'>[] = []
+export function cutBatches(entries: readonly Entry[], limits: BatchLimits): Cut[] {
+  const batches: Cut[] = []
   let from = 0
   let bytes = EMPTY_BYTES
   for (let at = 0; at < entries.length; at++) {
@@ -132,7 +148,7 @@ interface SizeLessons {
   readonly taken: BatchSize
 }
 
-export const UNTAUGHT: SizeLessons = {
+const UNTAUGHT: SizeLessons = {
   limits: { records: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY },
   taken: { records: 1, bytes: 0 },
 }

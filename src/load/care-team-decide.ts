@@ -27,15 +27,15 @@ import {
 /** Step for an entry without an outcome. */
 type EntryStep =
   /** May be stored, and nobody can tell. */
-  | { readonly step: 'doubt' }
+  | { step: 'doubt' }
   /** The account has the entry. */
-  | { readonly step: 'known' }
+  | { step: 'known' }
   /** An equal entry of the chunk decides the outcome. */
-  | { readonly step: 'share'; readonly first: Entry }
-  | { readonly step: 'omit'; readonly why: PassedOver }
+  | { step: 'share'; first: Entry }
+  | { step: 'omit'; why: PassedOver }
   /** The list may be late: read it again after a wait, in milliseconds. */
-  | { readonly step: 'look'; readonly waitMs: number }
-  | { readonly step: 'create' }
+  | { step: 'look'; waitMs: number }
+  | { step: 'create' }
 
 type EntrySteps = ReadonlyMap<Entry, EntryStep>
 
@@ -108,7 +108,7 @@ function decideEntry(
 }
 
 /** Step for what is left once the entries of the chunk have an outcome. */
-type FollowUp = Extract<DeletionStep, { readonly step: 'look' | 'delete' | 'over' }> | MarkStep
+type FollowUp = Extract<DeletionStep, { step: 'look' | 'delete' | 'over' }> | MarkStep
 
 /** Next step of the account, by its deletions, then by its mark. */
 export function decideFollowUp(team: CareTeam, job: CareTeamJob): FollowUp {
@@ -120,12 +120,12 @@ export function decideFollowUp(team: CareTeam, job: CareTeamJob): FollowUp {
 }
 
 type DeletionStep =
-  | { readonly step: 'nothing' }
+  | { step: 'nothing' }
   /** @see unlisted entries of the chunk that the list does not show */
-  | { readonly step: 'wait'; readonly unlisted: readonly WantedCareTeam[] }
+  | { step: 'wait'; unlisted: readonly WantedCareTeam[] }
   /** Read the list again after a wait, in milliseconds. */
-  | { readonly step: 'look'; readonly waitMs: number }
-  | { readonly step: 'delete'; readonly npi: string; readonly remove: readonly HadCareTeam[] }
+  | { step: 'look'; waitMs: number }
+  | { step: 'delete'; npi: string; remove: readonly HadCareTeam[] }
   /** @see left deletions owed from now on */
   | {
       readonly step: 'over'
@@ -170,7 +170,9 @@ export function decideDeletion(team: CareTeam, npi: string, job: CareTeamJob): D
     return isDeepStrictEqual(left, deletions) ? wait : { step: 'over', npi, left, isGone }
   }
   if (isWhole) return { step: 'delete', npi, remove }
-  if (owed.inDoubt.length > 0 && inDoubt.length === 0)
+  // An entry that this chunk has created ends the doubt, and comes with the next list.
+  const isComing = unlisted.some(({ status }) => status !== 'delivered')
+  if (owed.inDoubt.length > 0 && inDoubt.length === 0 && !isComing)
     return { step: 'over', npi, left: deletions.slice(0, -1), isGone: false }
   return looksOrWaits
 }
@@ -234,14 +236,14 @@ function standingOf(
 
 export type MarkStep =
   /** @see left marks of providers whom the words leave without one */
-  { readonly left: ReadonlyMap<string, 'none' | 'withdrawn'> } & (
-    | { readonly step: 'nothing' }
+  { left: ReadonlyMap<string, 'none' | 'withdrawn'> } & (
+    | { step: 'nothing' }
     /** The mark is dealt with: nobody is to bear or lose it. */
-    | { readonly step: 'settled' }
+    | { step: 'settled' }
     /** The entry bears the mark already. */
-    | { readonly step: 'marked'; readonly npi: string }
+    | { step: 'marked'; npi: string }
     /** The entry of the record is not there, and the record not in doubt: its next delivery brings the mark. */
-    | { readonly step: 'drop'; readonly npi: string }
+    | { step: 'drop'; npi: string }
     /** Unknown yet which entry is to bear, or to lose, the mark. */
     | {
         readonly step: 'wait'

@@ -24,7 +24,7 @@ export type CareTeamEvent =
       readonly shownUntil: number
     }
   /** The entries of the chunk are open. */
-  | { readonly what: 'wanted'; readonly wanted: readonly WantedCareTeam[] }
+  | { what: 'wanted'; wanted: readonly WantedCareTeam[] }
   /** All entries of the chunk have an outcome. */
   | {
       readonly what: 'settled'
@@ -38,9 +38,9 @@ export type CareTeamEvent =
       readonly entries: readonly HadCareTeam[]
     }
   /** Nothing is left to delete. */
-  | { readonly what: 'over'; readonly npi: string; readonly left: readonly OwedDeletion[] }
+  | { what: 'over'; npi: string; left: readonly OwedDeletion[] }
   /** The step for the mark was carried out. */
-  | { readonly what: 'mark'; readonly step: MarkStep; readonly isRefused: boolean }
+  | { what: 'mark'; step: MarkStep; isRefused: boolean }
 
 export function learnCareTeam(team: CareTeam, event: CareTeamEvent): CareTeam {
   switch (event.what) {
@@ -63,7 +63,7 @@ export function learnCareTeam(team: CareTeam, event: CareTeamEvent): CareTeam {
 
 function listed(
   team: CareTeam,
-  { listed: shown, shownUntil }: Extract<CareTeamEvent, { readonly what: 'listed' }>,
+  { listed: shown, shownUntil }: Extract<CareTeamEvent, { what: 'listed' }>,
 ): CareTeam {
   const isAgain = team.listed !== 'unread'
   const looks = team.looks + Number(isAgain)
@@ -193,7 +193,7 @@ const NOTHING_SAID = { mark: 'none', deletions: [], heardAt: 0, markBy: null, de
  */
 export function rowsToSave(
   team: CareTeam,
-  whose: { readonly account: string; readonly accountId: string | null },
+  whose: { account: string; accountId: string | null },
   { jobId }: Pick<CareTeamJob, 'jobId'>,
   storedAt: number,
 ): KnownCareTeam[] {

@@ -233,7 +233,7 @@ const AT_ONCE = 500
  * as missing, and the export is counted as unjudged.
  */
 export async function noteMissing(
-  context: CareTeamContext & { readonly runLedger: Pick<RunLedger, 'noteMissing'> },
+  context: CareTeamContext & { runLedger: Pick<RunLedger, 'noteMissing'> },
   jobId: number,
   arrival: number,
 ): Promise<void> {

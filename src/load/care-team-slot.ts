@@ -115,7 +115,7 @@ export interface CareTeam {
 /** @param inDoubt contents still in doubt; all contents that the rows wait for, where nothing else is known */
 export const careTeamOf = (
   known: readonly KnownCareTeam[],
-  { isWhole, inDoubt = waitedFor(known) }: { readonly isWhole: boolean; readonly inDoubt?: Iterable<string> },
+  { isWhole, inDoubt = waitedFor(known) }: { isWhole: boolean; inDoubt?: Iterable<string> },
 ): CareTeam => ({
   wanted: [],
   listed: 'unread',
@@ -181,10 +181,10 @@ export const placeOfWord = (arrival: number, row: number): number => arrival * R
 /** True where a row without news was heard before: delivered before, or passed over again. */
 export const wasHeard = (
   known: readonly KnownCareTeam[],
-  { npi, at, place }: { readonly npi: string; readonly at: number; readonly place: number },
+  { npi, at, place }: { npi: string; at: number; place: number },
 ): boolean => known.some((one) => one.npi === npi && one.observedAt >= at && one.heardAt >= place)
 
-export const isMarkOwed = ({ mark }: { readonly mark: CareTeamMark }): boolean =>
+export const isMarkOwed = ({ mark }: { mark: CareTeamMark }): boolean =>
   mark === 'to-set' || mark === 'to-unset'
 
 /** True for a deletion without a replacement: an export no longer lists the entry. */

@@ -6,13 +6,13 @@
 import { z } from 'zod'
 import type { CareTeamReturned } from '../gateway/contract/health-profile.ts'
 import { documented, epochMsOf } from '../gateway/contract/shared-objects.ts'
-import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError, orRefusal, saysNotFound } from '../gateway/gateway-error.ts'
 import { type KnownCareTeam, type Ledger, type Tallies, UNDATED } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
 import type { Identity } from '../model/ids.ts'
 import type { AccountSign, Reason } from '../model/outcome.ts'
 import type { AccountKey } from '../model/record.ts'
+import type { AccountsContext } from './accounts.ts'
 import { decideDeletion, decideFollowUp, type MarkStep } from './care-team-decide.ts'
 import { type CareTeamEvent, learnCareTeam, rowsToSave } from './care-team-learn.ts'
 import {
@@ -26,25 +26,15 @@ import {
   owesDeletion,
   owesMark,
 } from './care-team-slot.ts'
-import type { Claims } from './claims.ts'
-import type { StaleAccounts } from './delivery.ts'
+import type { Delivery } from './delivery.ts'
 import { messageOf, refusalWords, type Words } from './gateway-words.ts'
-import type { Sending } from './sending.ts'
 
-export interface CareTeamContext extends CareTeamJob {
-  readonly gateway: Gateway
-  readonly gatewayName: string
+export interface CareTeamContext
+  extends CareTeamJob,
+    Pick<AccountsContext, 'gatewayName' | 'claims' | 'tallies'>,
+    Pick<Delivery, 'gateway' | 'sending' | 'identity' | 'readLagMs' | 'pause' | 'now' | 'stale'> {
   readonly ledger: Pick<Ledger, 'careTeams' | 'people' | 'slots'>
-  readonly claims: Claims
-  readonly sending: Sending
-  readonly identity: Identity
-  readonly tallies: Tallies
-  /** Longest delay of a list, in milliseconds. */
-  readonly readLagMs: number
-  readonly pause: (ms: number) => Promise<void>
-  readonly now: () => number
   readonly owed: OwedBook
-  readonly stale: StaleAccounts
 }
 
 /** Failure of a follow-up; the entry itself is stored. */
@@ -224,7 +214,7 @@ async function deleteEntries(
 async function sendMark(
   { gateway, sending }: CareTeamContext,
   { owner, team }: AccountTeam,
-  { step, had, entry }: Extract<MarkStep, { readonly had: HadCareTeam }>,
+  { step, had, entry }: Extract<MarkStep, { had: HadCareTeam }>,
 ): Promise<GatewayError | undefined> {
   const { id, fields } = had
   const several = hadBy(team).filter(({ npi }) => npi === had.npi).length > 1

@@ -55,7 +55,7 @@ interface SelectedCareTeams {
   /** Entries that may have been sent before, in an account with an unreadable list. */
   readonly doubtful: readonly Entry[]
   /** Entries equal to another entry of the chunk, which decides their outcome. */
-  readonly twins: readonly { readonly entry: Entry; readonly first: Entry }[]
+  readonly twins: readonly { entry: Entry; first: Entry }[]
 }
 
 interface FinishedCareTeams {
@@ -153,7 +153,7 @@ export async function careTeamsOf(
 interface Selected extends SelectedCareTeams {
   readonly outcomes: EntryOutcome[]
   readonly doubtful: Entry[]
-  readonly twins: { readonly entry: Entry; readonly first: Entry }[]
+  readonly twins: { entry: Entry; first: Entry }[]
 }
 
 const isStale = ({ stale }: CareTeamContext, { entries }: AccountTeam): boolean => entries.some(stale.has)

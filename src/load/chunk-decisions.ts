@@ -16,7 +16,7 @@ import { type ChunkSlots, isSuspect, type Uncertain } from './slots.ts'
 
 interface DecisionContext extends Uncertain {
   readonly reconciler: Pick<Reconciler, 'readBackAny'>
-  readonly memory: { readonly exports: Pick<Ledger['exports'], 'withContent'> }
+  readonly memory: { exports: Pick<Ledger['exports'], 'withContent'> }
   readonly stale: StaleAccounts
   readonly held: Surroundings['doubts']
 }
@@ -255,9 +255,7 @@ export class ChunkDecisions {
         return reason && { entry, outcome: 'rejected', batchId: null, reason }
       }
       case 'wait':
-        return this.slots.of(entry).stored === entry.content
-          ? { ...notSent(entry, 'waits-for-older'), isUnclear: true }
-          : waitsForOlder(entry)
+        return waitsForOlder(entry)
       case 'unchanged':
       case 'nothing':
       case 'withdrawn':
@@ -296,17 +294,18 @@ const NOT_SENT = {
 const notSent = (
   entry: Entry,
   code: keyof typeof NOT_SENT,
-): Extract<EntryOutcome, { readonly outcome: 'in-doubt' }> => ({
+): Extract<EntryOutcome, { outcome: 'in-doubt' }> => ({
   entry,
   outcome: 'in-doubt',
   batchId: null,
   reason: { stage: 'submit', code, message: NOT_SENT[code], scrubbed: NOT_SENT[code] },
 })
 
-/** Outcome of a record that would hide an older record still in question. */
+/** Outcome of a record that would hide an older record still in question. The next run decides it anew. */
 export const waitsForOlder = (entry: Entry): EntryOutcome => ({
   ...notSent(entry, 'waits-for-older'),
   isAsked: true,
+  isBehind: true,
 })
 
 /** Withdrawn result that the gateway has, or may have. */

@@ -55,7 +55,10 @@ export interface Delivery extends BatchWatch {
   readonly inDoubt: 'hold' | 'resend'
   /** True where the gateway is known to store a batch whole or not at all. */
   readonly batchesAreAtomic: boolean
-  /** Longest delay, in milliseconds, until a profile shows a stored record. */
+  /**
+   * Longest delay of the gateway, in milliseconds: still storing an unanswered record, or not showing a stored one yet. A profile read earlier does
+   * not prove absence.
+   */
   readonly readLagMs: number
   /** Waits, however impatient the job is; throws when the run is stopped. */
   readonly pause: (ms: number) => Promise<void>
@@ -78,6 +81,8 @@ interface BatchToDeliver extends ChunkKey {
   readonly kind: RecordKind
   readonly entries: readonly Entry[]
   readonly accountIds: AccountIds
+  /** True where the next chunk waits for the batch. */
+  readonly isAwaited?: boolean
   /** For the rest of a refused batch: true if the refusal named the right records. */
   readonly namesHold?: Promise<boolean> | undefined
 }
@@ -99,16 +104,16 @@ interface SentBatch {
 type SettledBatch = Pick<BatchToDeliver, 'exportRow' | 'chunk' | 'entries'>
 
 const isAccepted = ({ outcome }: EntryOutcome): boolean => outcome === 'accepted'
-const isLeft = ({ outcome }: EntryOutcome): boolean => outcome === 'rejected' || outcome === 'in-doubt'
 
 export async function settle(
   delivery: Pick<Delivery, 'ledger' | 'now' | 'identity'>,
-  sent: Pick<SentBatch, 'row' | 'attempts'> & { readonly batch: SettledBatch },
+  sent: Pick<SentBatch, 'row' | 'attempts'> & { batch: SettledBatch },
   answer: string,
   status: number | null,
   outcomes: readonly EntryOutcome[],
 ): Promise<void> {
-  const { exportRow, chunk } = sent.batch
+  const { exportRow, chunk, entries } = sent.batch
+  const others = outcomes.filter((one) => !isAccepted(one))
   await delivery.ledger.settleBatch({
     id: sent.row,
     exportRow,
@@ -117,27 +122,19 @@ export async function settle(
     status,
     attempts: sent.attempts,
     accepted:
-      outcomes.length === sent.batch.entries.length && outcomes.every(isAccepted)
+      outcomes.length === entries.length && others.length === 0
         ? 'all'
         : packEntries(outcomes.filter(isAccepted).map(({ entry }) => entry)),
-    exceptions: outcomes.filter(isLeft).flatMap((outcome) => toException(delivery.identity, outcome) ?? []),
-    held: heldBy(delivery.identity, outcomes),
+    exceptions: others.flatMap((outcome) => toException(delivery.identity, outcome) ?? []),
+    held: heldBy(delivery.identity, others),
     at: delivery.now(),
   })
 }
 
-interface LookUp {
+interface LookUp extends Pick<Delivery, 'readLagMs' | 'pause' | 'now'> {
   readonly reconciler: Pick<Reconciler, 'readBack'>
   /** Left out where nothing may be sent. */
   readonly stale?: Pick<StaleAccounts, 'judge'> | undefined
-  /**
-   * Longest delay of the gateway, in milliseconds: still storing an unanswered record, or not showing a stored one yet. A profile read earlier does
-   * not prove absence.
-   */
-  readonly readLagMs: number
-  /** Waits, however impatient the job is; throws when the run is stopped. */
-  readonly pause: (ms: number) => Promise<void>
-  readonly now: () => number
 }
 
 /**
@@ -406,7 +403,7 @@ async function send(
         return created
       },
       // The end of the chunk waits for the newest record of a series: the next chunks would go in between.
-      { isAgain: earlier !== undefined, isAwaited: plannedAs?.hidesOlder === true },
+      { isAgain: earlier !== undefined, isAwaited: batch.isAwaited || plannedAs?.hidesOlder === true },
     )
     .catch((error: unknown) => {
       if (error instanceof GatewayError || error instanceof Outgrown) return error
@@ -603,7 +600,7 @@ export async function settleUnanswered(
   delivery: Delivery,
   unanswered: readonly UnansweredBatch[],
   accountIds: AccountIds,
-): Promise<{ readonly outcomes: EntryOutcome[]; readonly toSend: Entry[] }> {
+): Promise<{ outcomes: EntryOutcome[]; toSend: Entry[] }> {
   if (unanswered.length === 0) return { outcomes: [], toSend: [] }
   const overAt = delivery.now()
   const cause = { class: 'ambiguous', what: 'an earlier process had no answer' } as const
@@ -666,7 +663,7 @@ const inDoubt = (entry: Entry, batchId: string, verdict: 'hidden' | 'unreadable'
 
 /** Judges the signs against accounts in an answer of success. @throws WaybillError where the run must stop */
 async function judgeAccounts(
-  { stale }: { readonly stale: StaleAccounts },
+  { stale }: { stale: StaleAccounts },
   { elsewhere, named, doubted }: Pick<Matched, 'elsewhere' | 'named' | 'doubted'>,
 ): Promise<void> {
   const signs = elsewhere.map((entry): [Entry, AccountSign] => [entry, 'other-id'])

@@ -153,7 +153,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         queue,
         begin,
         sendNext,
-        wakeShare: () => shared?.begin(),
+        wakeShare: () => shared?.wake(),
       })
     },
     heldForMs: () => left(flow.breaker.until),
@@ -190,9 +190,9 @@ function openLane(
     run: (turn, request) =>
       new Promise((resolve, reject) => {
         if (signal.aborted) return reject(signal.reason)
-        wakeShare()
         const send = (): void => carryOut(request, begin(lane), resolve, reject)
         queue.add(lane, { turn, begin: send, reject })
+        wakeShare()
         sendNext()
       }),
   }
@@ -236,7 +236,7 @@ function createQueue() {
       if (!lanes.includes(lane)) lanes.push(lane)
     },
     /** Lane of the next request; undefined where no lane with a request has room. */
-    next(): { readonly lane: OpenLane; readonly isHurried: boolean } | undefined {
+    next(): { lane: OpenLane; isHurried: boolean } | undefined {
       const free = lanes.filter((lane) => lane.underWay < lane.ceiling)
       const hurried = free.find(({ waiting: [first] }) => first?.turn === 'now')
       const lane = hurried ?? free[0]
@@ -259,7 +259,7 @@ function createQueue() {
 
 /** One alarm, at the earliest of the times set. */
 function createAlarm(clock: () => number, sleep: DispatcherOptions['sleep'], ring: () => void) {
-  let current: { readonly at: number; readonly stop: AbortController } | undefined
+  let current: { at: number; stop: AbortController } | undefined
   return {
     set(at: number): void {
       if (current !== undefined && current.at <= at) return
@@ -291,6 +291,7 @@ interface Sharing {
 
 function followShare(share: GatewayShare, clock: () => number, { flow, isWaiting, adopt: take }: Sharing) {
   let hasBegun = false
+  let isIdle = false
   let askedAt = 0
   let freshUntil = Number.NEGATIVE_INFINITY
   let askedRate = 0
@@ -307,11 +308,16 @@ function followShare(share: GatewayShare, clock: () => number, { flow, isWaiting
     const { ceiling, underWay, pace } = flow()
     askedRate = pace.rate
     const rate = askedRate === Number.POSITIVE_INFINITY ? undefined : askedRate
-    return { ceiling, underWay, busy: underWay > 0 || isWaiting(), rate, grantedRate, hold: heldNow() }
+    isIdle = underWay === 0 && !isWaiting()
+    return { ceiling, underWay, busy: !isIdle, rate, grantedRate, hold: heldNow() }
   }
   return {
-    /** With the first request: a process that sends nothing takes nothing. */
-    begin(): void {
+    /** Call with each waiting request. A process that sends nothing takes nothing; one that was idle at its last renewal has one slot, and renews. */
+    wake(): void {
+      if (isIdle) {
+        isIdle = false
+        share.renew()
+      }
       if (hasBegun) return
       hasBegun = true
       share.begin(ask, (granted) => {

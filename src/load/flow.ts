@@ -20,10 +20,10 @@ export interface Flow {
 
 /** End of a request: answered or not taken by the gateway, failed without a useful answer, or `aside`, for a reason unrelated to the gateway. */
 export type Ending =
-  | { readonly kind: 'answered' }
-  | { readonly kind: 'not-taken'; readonly retryAfterMs: number | undefined }
-  | { readonly kind: 'failed' }
-  | { readonly kind: 'aside' }
+  | { kind: 'answered' }
+  | { kind: 'not-taken'; retryAfterMs: number | undefined }
+  | { kind: 'failed' }
+  | { kind: 'aside' }
 
 /** @param perSecond most requests a second; undefined: as many as the gateway takes */
 export const beginFlow = (ceiling: number, perSecond?: number): Flow => ({

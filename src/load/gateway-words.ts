@@ -20,7 +20,7 @@ export const refusalWords = ({
   status,
   gatewayMessage,
   message,
-}: Pick<GatewayError, 'status' | 'gatewayMessage'> & { readonly message?: string }): Words => {
+}: Pick<GatewayError, 'status' | 'gatewayMessage'> & { message?: string }): Words => {
   const answered = status === undefined ? '' : `HTTP ${status}: `
   if (gatewayMessage !== undefined) return { ours: answered, theirs: gatewayMessage }
   const isUnanswered = status === undefined && message !== undefined
@@ -192,8 +192,7 @@ export function toException(
 export function heldBy(identity: Pick<Identity, 'series'>, outcomes: readonly EntryOutcome[]): HeldRecord[] {
   const held: HeldRecord[] = []
   for (const one of outcomes) {
-    // An unclear record was delivered: the doubt concerns another record.
-    if (one.outcome !== 'in-doubt' || one.isUnclear) continue
+    if (one.outcome !== 'in-doubt' || one.isBehind) continue
     const { rowKey, content, ruleHash: rule, series } = one.entry
     held.push({ rowKey, content, rule, series: one.isAsked ? identity.series(series) : null })
   }
@@ -209,7 +208,7 @@ export function rejection(entry: Entry, batchId: string | null, code: string, wo
 export function listedAsError(
   entry: Entry,
   batchId: string,
-  { words, code = '' }: { readonly words: string; readonly code?: string | undefined },
+  { words, code = '' }: { words: string; code?: string | undefined },
   isStale: boolean,
 ): EntryOutcome {
   const ours = words === '' ? code || 'no reason given' : code && `${code}: `

@@ -74,11 +74,11 @@ const LOST: Pick<Word, 'place' | 'isLate'> = { place: placeOf(new Map(), LOST_WO
  * @returns the slots of the row, and ended doubts
  */
 export function learnKept(
-  known: { readonly kept: readonly KeptSlot[]; readonly held: readonly HeldDoubt[] },
+  known: { kept: readonly KeptSlot[]; held: readonly HeldDoubt[] },
   events: readonly (readonly [rule: string, event: SlotEvent])[],
   placed: (word: KeptWord) => Place,
-): { readonly records: readonly KeptSlot[]; readonly ended: ReturnType<typeof endedDoubts> } {
-  const slots = new Map<string, Remembered & { readonly copy: number }>()
+): { records: readonly KeptSlot[]; ended: ReturnType<typeof endedDoubts> } {
+  const slots = new Map<string, Remembered & { copy: number }>()
   const held = Map.groupBy(known.held, ({ rule }) => rule)
   const remember = (rule: string, slot: Slot, copy = 0): void => {
     const before = { ...slot, doubts: (held.get(rule) ?? []).map(doubtOf) }

@@ -5,16 +5,16 @@ import { type Content, type Doubt, type Incoming, type Slot, WITHDRAWN, type Wor
 
 export type SlotEvent =
   /** An export gives the word. All lines of a chunk are learned before any is decided. */
-  | { readonly what: 'exported'; readonly incoming: Incoming }
+  | { what: 'exported'; incoming: Incoming }
   /** The bytes of the content may have left. */
-  | { readonly what: 'sending'; readonly content: Content }
-  | { readonly what: 'accepted' | 'refused'; readonly content: Content }
+  | { what: 'sending'; content: Content }
+  | { what: 'accepted' | 'refused'; content: Content }
   /** The gateway had taken the content before the ledger came under suspicion: a later record may have replaced the content. */
-  | { readonly what: 'accepted before'; readonly content: Content }
+  | { what: 'accepted before'; content: Content }
   /** The profile shows the content, or another rule of the row has brought it. */
-  | { readonly what: 'shown'; readonly content: Content }
+  | { what: 'shown'; content: Content }
   /** The profile shows nothing of the slot, and nothing that would hide the slot. */
-  | { readonly what: 'absent' }
+  | { what: 'absent' }
   /**
    * The profile, asked for the content, shows another record of the instant, shows a newer record, or is unreadable. `isSuspect`: the content may
    * have been sent.
@@ -25,7 +25,7 @@ export type SlotEvent =
       readonly isSuspect: boolean
     }
   /** Another rule of the row was sent, and the row lacks this rule. */
-  | { readonly what: 'lapsed' }
+  | { what: 'lapsed' }
 
 const SEEN = { seen: 'whole', isLapsed: false } as const
 
@@ -161,7 +161,7 @@ function sending(slot: Slot, content: Content): Slot {
 
 function notShown(
   slot: Slot,
-  { what, content, isSuspect }: Extract<SlotEvent, { readonly what: 'other' | 'hidden' | 'unreadable' }>,
+  { what, content, isSuspect }: Extract<SlotEvent, { what: 'other' | 'hidden' | 'unreadable' }>,
 ): Slot {
   // A newer record hides the whole slot. Another record of the instant may be any content in doubt: each is looked for by itself.
   const doubts = what === 'hidden' ? slot.doubts.map(hide) : slot.doubts
@@ -189,7 +189,7 @@ export function takeOver<One extends Slot>(
   slot: Slot,
   content: Content,
   others: readonly One[],
-): { readonly slot: Slot; readonly from: One; readonly isWhole: boolean } | undefined {
+): { slot: Slot; from: One; isWhole: boolean } | undefined {
   const hasOwn = isInForce(slot)
   const from = others.find((one) =>
     hasOwn && one.stored !== undefined

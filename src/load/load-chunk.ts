@@ -65,15 +65,12 @@ export interface ChunkToLoad extends ChunkKey, Speaks {
   readonly resumed: boolean
   /** True where rows are recognised by prints: the chunk renews missing and former prints. */
   readonly isRecognised: boolean
-  /** People whom an unsettled chunk has, too: their records go once `settled` resolves, and keep nobody else waiting. */
-  readonly behind?:
-    | {
-        /** References. */
-        readonly people: ReadonlySet<string>
-        /** Resolves when the other chunk is settled. @throws the failure that stops the run */
-        settled(): Promise<void>
-      }
-    | undefined
+  /** True where the next chunk waits for what is sent. */
+  readonly isAwaited?: boolean
+  /** References of people whom the chunk before has, too: their records go in batches of their own, and keep nobody else waiting. */
+  readonly behind: ReadonlySet<string>
+  /** Resolves when the chunk before is settled. @throws the failure that stops the run */
+  readonly beforeSettled: () => Promise<void>
 }
 
 export interface LoadedChunk {
@@ -91,12 +88,18 @@ export interface LoadedChunk {
 
 /** @throws WaybillError where the run must stop */
 export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promise<LoadedChunk> {
-  const { behind } = chunk
-  if (behind === undefined) return loadPeople(context, chunk)
-  const part = (is: boolean) => partOf(chunk, ({ reference }) => behind.people.has(reference) === is)
-  const ahead = await loadPeople(context, { ...chunk, ...part(false) })
-  await behind.settled()
-  return joinedParts([ahead, await loadPeople(context, { ...chunk, ...part(true) })])
+  const { behind, beforeSettled, resumed } = chunk
+  if (behind.size === 0) return loadPeople(context, chunk)
+  const part = (is: boolean) => partOf(chunk, ({ reference }) => behind.has(reference) === is)
+  const ahead = part(false)
+  // A batch of an earlier process is settled as a whole, and may hold anybody's records.
+  if (resumed || isEmpty(ahead)) {
+    await beforeSettled()
+    return loadPeople(context, chunk)
+  }
+  const first = await loadPeople(context, { ...chunk, ...ahead })
+  await beforeSettled()
+  return joinedParts([first, await loadPeople(context, { ...chunk, ...part(true), isAwaited: true })])
 }
 
 /** Content of a chunk, by people. */
@@ -111,6 +114,9 @@ const partOf = (
   withdrawn: withdrawn.filter(({ account }) => has(account)),
   shared: shared.filter(has),
 })
+
+const isEmpty = ({ entries, listed, withdrawn }: Content): boolean =>
+  entries.length + listed.length + withdrawn.length === 0
 
 async function loadPeople(context: LoadContext, chunk: ChunkToLoad): Promise<LoadedChunk> {
   const { entries, resumed } = chunk
@@ -146,7 +152,7 @@ export const NOTHING_OF_PROFILES: Omit<LoadedChunk, 'outcomes'> = {
   followUpFailures: [],
   rowsCorrected: 0,
   accounts: { known: 0, refused: 0 },
-  learned: { delivered: [], ended: new Map(), renamed: [], asked: new Set() },
+  learned: { delivered: [], ended: new Map(), renamed: [], asked: new Set(), outdated: new Set() },
 }
 
 /**
@@ -163,8 +169,7 @@ async function loadApart(
     const { isLate, isBusy, late } = accounts
     const part = (is: boolean): Content => partOf(open, (account) => isLate(account) === is)
     const others = part(false)
-    if (others.entries.length + others.listed.length + others.withdrawn.length > 0)
-      parts.push(await load(context, { ...chunk, ...others }, accounts))
+    if (!isEmpty(others)) parts.push(await load(context, { ...chunk, ...others }, accounts))
     if (late.size === 0) return joinedParts(parts)
     open = part(true)
     if (isBusy) await context.claims.pause()
@@ -190,6 +195,7 @@ function joinedParts(parts: readonly LoadedChunk[]): LoadedChunk {
       ended: new Map(parts.flatMap(({ learned }) => [...learned.ended])),
       renamed: parts.flatMap(({ learned }) => learned.renamed),
       asked: new Set(parts.flatMap(({ learned }) => [...learned.asked])),
+      outdated: new Set(parts.flatMap(({ learned }) => [...learned.outdated])),
     },
     takenBack: parts.flatMap(({ takenBack }) => takenBack ?? []),
   }
@@ -240,7 +246,8 @@ async function load(
       teams && (await careTeamsToClaim(context.careTeams, teams, decisions.isUnchanged)),
     ))
   const { accountIds } = accounts
-  const place = { exportRow: chunk.exportRow, chunk: chunk.chunk, exportId: chunk.exportId, accountIds }
+  const { exportRow, exportId, isAwaited = false } = chunk
+  const place = { exportRow, chunk: chunk.chunk, exportId, accountIds, isAwaited }
   const settleEarlier = () =>
     settleUnanswered(
       context,
@@ -271,7 +278,7 @@ async function load(
     teams,
     accounts,
     place,
-    perhapsSent: recalled.perhapsSent,
+    recalled,
   })
 
   leaveStale(context.stale, entries, outcomes)
@@ -298,15 +305,15 @@ interface Decided {
   readonly teams: CareTeamStatements | undefined
   readonly accounts: ResolvedAccounts
   readonly place: SendingPlace
-  /** Records that an earlier process may have sent for this chunk. */
-  readonly perhapsSent: ReadonlySet<Entry>
+  /** Work of an earlier process on this chunk. */
+  readonly recalled: Awaited<ReturnType<typeof remember>>['recalled']
 }
 
 /** Sends each open record once; a twin shares the outcome of its first record. */
 async function sendDecided(
   context: LoadContext,
-  { entries }: ChunkToLoad,
-  { decisions, teams, accounts, place, perhapsSent }: Decided,
+  { entries, behind }: ChunkToLoad,
+  { decisions, teams, accounts, place, recalled }: Decided,
 ): Promise<CareTeamsOfChunk | undefined> {
   const { outcomes } = decisions
   const twins = decisions.twins(entries)
@@ -316,7 +323,7 @@ async function sendDecided(
       context.careTeams,
       teams,
       accounts,
-      (entry) => perhapsSent.has(entry) || decisions.isUncertain(entry),
+      (entry) => recalled.perhapsSent.has(entry) || decisions.isUncertain(entry),
     ))
   // Keeps the order of the rows: of two rows at one instant the later row corrects the first.
   const toSend = without(decisions.open(entries), twins)
@@ -325,14 +332,29 @@ async function sendDecided(
   outcomes.note(selected?.doubtful.flatMap((entry) => decisions.unlisted(entry) ?? []) ?? [])
   const sameTeams = new Map(selected?.twins.map(({ entry, first }) => [entry, first]))
   const open = without(decisions.open(toSend), sameTeams)
-  await sendAll(context, decisions, place, open)
+  const { limits, careTeamsAcrossAccounts: acrossAccounts } = context
+  const { toCut, sent } = cutOf(entries, open, recalled.batched)
+  await sendAll(context, decisions, place, planBatches(toCut, limits, { acrossAccounts, behind, sent }))
   decisions.shareFates(new Map([...sameTeams, ...twins]))
   return careTeams
+}
+
+/** The cut of an earlier process, again: how far the process came must not change the batches. */
+function cutOf(
+  entries: readonly Entry[],
+  open: readonly Entry[],
+  batched: ReadonlySet<Entry>,
+): { toCut: readonly Entry[]; sent: ReadonlySet<Entry> } {
+  if (batched.size === 0) return { toCut: open, sent: batched }
+  const isOpen = new Set(open)
+  const toCut = entries.filter((entry) => batched.has(entry) || isOpen.has(entry))
+  return { toCut, sent: batched.difference(isOpen) }
 }
 
 type SendingPlace = ChunkKey & {
   readonly exportId: string
   readonly accountIds: ResolvedAccounts['accountIds']
+  readonly isAwaited: boolean
 }
 
 const isCareTeam = ({ kind }: Entry): boolean => kind === 'careTeam'
@@ -346,7 +368,7 @@ async function careTeamWords(
   context: LoadContext,
   chunk: ChunkToLoad,
   slots: ChunkSlots,
-): Promise<(CareTeamStatements & { readonly listing: Listing | undefined }) | undefined> {
+): Promise<(CareTeamStatements & { listing: Listing | undefined }) | undefined> {
   const teams = chunk.entries.filter(isCareTeam)
   if (teams.length + chunk.listed.length === 0) return undefined
   const listing = await listingOf(context, teams, chunk)
@@ -359,15 +381,14 @@ async function careTeamWords(
   }
 }
 
-/** Sends open records in as few batches as possible; a newer record of a series goes after the older. */
+/** Sends batches; a newer record of a series goes after the older. */
 async function sendAll(
   context: LoadContext,
   { outcomes }: ChunkDecisions,
   place: SendingPlace,
-  open: readonly Entry[],
+  plan: ReturnType<typeof planBatches>,
 ): Promise<void> {
   const waiting = await seriesThatWait(context, outcomes.all())
-  const plan = planBatches(open, context.limits, context.careTeamsAcrossAccounts)
   const batches = plan.map((one) => ({ ...place, ...one, hidesOlder: one.after.length > 0 }))
   const rows = await planned(context, batches)
   const deliveries: Promise<void>[] = []
@@ -398,11 +419,12 @@ function leaveStale(stale: StaleAccounts, entries: readonly Entry[], outcomes: O
   outcomes.note(delivered.map((entry) => leftByStale(entry, false)))
 }
 
-interface WaitContext extends Pick<Delivery, 'identity' | 'inDoubt' | 'readLagMs' | 'pause' | 'now'> {
-  readonly memory: { readonly slots: Pick<Slots, 'heldSeries'> }
-  readonly jobId: number
-  readonly held: 'hold' | 'look' | 'resend'
-  readonly suspicion: Suspicion
+interface WaitContext
+  extends Pick<
+    LoadContext,
+    'identity' | 'inDoubt' | 'readLagMs' | 'pause' | 'now' | 'jobId' | 'held' | 'suspicion'
+  > {
+  readonly memory: { slots: Pick<Slots, 'heldSeries'> }
 }
 
 interface WaitingSeries {

@@ -44,7 +44,7 @@ export function stepOf(known: KnownRequest | undefined, wanted: WantedRequest, r
 /** Last word of each reference number, and the earlier words. */
 export function lastOfEach(wanted: readonly WantedRequest[]): {
   readonly last: readonly WantedRequest[]
-  readonly earlier: readonly { readonly one: WantedRequest; readonly isOther: boolean }[]
+  readonly earlier: readonly { one: WantedRequest; isOther: boolean }[]
 } {
   const byReference = new Map(wanted.map((one) => [one.reference, one]))
   const isSame = (one: WantedRequest, other: WantedRequest): boolean =>
@@ -82,10 +82,10 @@ export function typeFault(
   types: readonly MedicalRecordsRequestType[],
 ): string | undefined {
   const { requestType, requestSubType } = Named.parse(request)
-  const isCalled = (name: string) => (one: { readonly id: string; readonly name: string }) =>
+  const isCalled = (name: string) => (one: { id: string; name: string }) =>
     one.id === name || one.name === name
   const type = types.find(isCalled(requestType))
-  const offered = (names: readonly { readonly name: string }[]): string =>
+  const offered = (names: readonly { name: string }[]): string =>
     names.length === 0 ? 'none' : names.map(({ name }) => `"${name}"`).join(', ')
   if (type === undefined) return `the gateway has no such request type; it has ${offered(types)}`
   const subTypes = Array.isArray(type.requestSubType) ? type.requestSubType : []

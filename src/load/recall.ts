@@ -15,6 +15,8 @@ interface Earlier {
   readonly unsent: readonly Entry[]
   /** Records of unanswered and of refused batches: the gateway may have some. */
   readonly perhapsSent: ReadonlySet<Entry>
+  /** Records that were cut into batches, sent or not. */
+  readonly batched: ReadonlySet<Entry>
 }
 
 export const nothingEarlier = (entries: readonly Entry[]): Earlier => ({
@@ -22,6 +24,7 @@ export const nothingEarlier = (entries: readonly Entry[]): Earlier => ({
   unanswered: [],
   unsent: entries,
   perhapsSent: new Set(),
+  batched: new Set(),
 })
 
 const positionOf = (row: number, rule: string, content: string): string => `${row}\n${rule}\n${content}`
@@ -39,6 +42,7 @@ export async function recallChunk(
   const all = new Map(entries.map((entry) => [positionOf(entry.row.row, entry.rule, entry.content), entry]))
   const byPosition = new Map(all)
   const perhapsSent = new Set<Entry>()
+  const batched = new Set<Entry>()
   const outcomes: EntryOutcome[] = []
   const isAsked = ({ rowKey, content }: Entry): boolean =>
     held.get(rowKey)?.some((one) => one.content === content && one.isOpen) === true
@@ -52,17 +56,19 @@ export async function recallChunk(
   for (const exception of await memory.chunks.exceptions(key)) {
     if (exception.outcome === 'warning') continue
     const entry = take(exception.row, exception.rule ?? '', exception.content ?? '')
-    if (entry !== undefined) outcomes.push(recalled(entry, exception, exception.outcome, isAsked(entry)))
+    if (entry === undefined) continue
+    if (exception.batch_id !== null) batched.add(entry)
+    outcomes.push(recalled(entry, exception, exception.outcome, isAsked(entry)))
   }
   for (const batch of await memory.chunks.batches(key)) {
-    if (batch.state === 'planned') continue
     const holds = unpackHolds(batch.holds)
-    if (batch.state !== 'settled')
-      for (const { row, rule, content } of holds) {
-        const entry = all.get(positionOf(row, rule, content))
-        if (entry !== undefined) perhapsSent.add(entry)
-      }
-    if (batch.state === 'split') continue
+    for (const { row, rule, content } of holds) {
+      const entry = all.get(positionOf(row, rule, content))
+      if (entry === undefined) continue
+      batched.add(entry)
+      if (batch.state === 'sending' || batch.state === 'split') perhapsSent.add(entry)
+    }
+    if (batch.state === 'planned' || batch.state === 'split') continue
     const sent = holds.flatMap(({ row, rule, content }) => take(row, rule, content) ?? [])
     const kind = RECORD_KINDS.find((one) => one === batch.kind)
     if (kind === undefined || sent.length === 0) continue
@@ -79,7 +85,7 @@ export async function recallChunk(
         })
       }
   }
-  return { outcomes, unanswered, unsent: [...byPosition.values()], perhapsSent }
+  return { outcomes, unanswered, unsent: [...byPosition.values()], perhapsSent, batched }
 }
 
 function recalled(

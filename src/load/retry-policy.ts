@@ -27,7 +27,7 @@ export type Purpose =
   | 'read'
 
 /** Counts beside a lost request. */
-export interface OtherRequests {
+interface OtherRequests {
   /** True where requests of the same kind, writes or reads, succeeded since the first loss, and since the try before. */
   readonly throughSinceFirst: boolean
   readonly throughSinceLast: boolean
@@ -98,9 +98,9 @@ type Facts = FailedRequest | LostBatch | AbsentRecords
 
 /** Steps of the table. `resends`: number of resends counted for a half; a half that fails once more is halved at once. */
 type Decision =
-  | { readonly kind: 'retry' | 'read'; readonly waitMs: number }
-  | { readonly kind: 'halve'; readonly resends: number }
-  | { readonly kind: 'renew-token' | 'ask' | 'give-back' | 'give-up' | 'stop' | 'end' }
+  | { kind: 'retry' | 'read'; waitMs: number }
+  | { kind: 'halve'; resends: number }
+  | { kind: 'renew-token' | 'ask' | 'give-back' | 'give-up' | 'stop' | 'end' }
 
 const GIVE_BACK: Decision = { kind: 'give-back' }
 const ASK: Decision = { kind: 'ask' }

@@ -9,7 +9,7 @@ import { z } from 'zod'
 export const SHARE_MS = 5_000
 /** Interval of renewals. */
 export const RENEW_MS = 1_000
-/** Interval of renewals of a process that waits for slots of others. */
+/** Interval of renewals while slots change hands. */
 export const SHORT_MS = 250
 /** Time for which the slots of a silent process stay taken: the last requests may still be under way. */
 const KEPT_MS = 10_000
@@ -75,8 +75,8 @@ export interface Granted {
   readonly slots: number
   readonly rate: number | undefined
   readonly hold: HoldLeft | undefined
-  /** True while other processes have slots due to this one. */
-  readonly isShort: boolean
+  /** True while slots change hands: others have some due to this process, or wait for the end of its requests. */
+  readonly isUneven: boolean
 }
 
 /** @param isGone true for a process that has surely ended, with its connections */
@@ -86,7 +86,7 @@ export function divide(
   asked: Asked,
   now: number,
   isGone: (owner: string) => boolean,
-): { readonly pot: Pot; readonly granted: Granted } {
+): { pot: Pot; granted: Granted } {
   const others = Object.entries(pot.owners).filter(
     ([name, { until }]) => name !== owner && until + KEPT_MS > now && !isGone(name),
   )
@@ -106,7 +106,7 @@ export function divide(
       slots,
       rate: rate === null ? undefined : (rate * Math.max(1, slots)) / ceiling,
       hold: hold === null ? undefined : heardOf(hold, asked.hold, now),
-      isShort: slots < due,
+      isUneven: slots < due || underWay > slots,
     },
   }
 }
@@ -123,7 +123,7 @@ export function leave(pot: Pot, owner: string, now: number): Pot {
 function dueTo(
   owner: string,
   busy: boolean,
-  alive: readonly (readonly [string, { readonly busy: boolean }])[],
+  alive: readonly (readonly [string, { busy: boolean }])[],
   ceiling: number,
   now: number,
 ): number {

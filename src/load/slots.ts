@@ -52,8 +52,10 @@ export interface LearnedSlots {
   readonly ended: ReadonlyMap<string, 'supersede' | 'miss'>
   /** Rules whose doubts are another rule's by now. */
   readonly renamed: readonly RenamedRule[]
-  /** Contents sent by a run before it was given up. The chunk has looked for them, whatever the job does about doubts. */
+  /** Contents of which the chunk decides doubts of earlier runs, too: sent before a run was given up, or waiting. */
   readonly asked: ReadonlySet<string>
+  /** Undelivered contents with a newer word in the chunk. */
+  readonly outdated: ReadonlySet<string>
 }
 
 /** Slots of a row key, by rule. */
@@ -237,7 +239,7 @@ export class ChunkSlots {
       delivered: [...plain, ...others],
       ended: endedDoubts(slots),
       renamed: this.renamed,
-      asked: this.asked(),
+      ...this.undelivered(slots),
     }
   }
 
@@ -263,11 +265,19 @@ export class ChunkSlots {
     return printOf(row, this.speaks.hashOf)
   }
 
-  private asked(): Set<string> {
+  private undelivered(slots: readonly Remembered[]): Pick<LearnedSlots, 'asked' | 'outdated'> {
     const asked = new Set<string>()
+    const outdated = new Set<string>()
     for (const doubts of this.memory.held.values())
       for (const { content, sentUntil } of doubts) if (sentUntil !== null) asked.add(content)
-    return asked
+    for (const { before, now } of slots) {
+      const { content } = before.latest ?? {}
+      if (content === undefined || content === before.stored) continue
+      if (before.doubts.some((one) => one.content === content)) continue
+      const isLatest = now.latest?.content === content
+      ;(isLatest ? asked : outdated).add(content)
+    }
+    return { asked, outdated }
   }
 
   /** Rows of new keys, each nearly always accepted as a whole. */
@@ -403,7 +413,7 @@ function eventOf(one: EntryOutcome, isEarlier: boolean): SlotEvent | undefined {
     case 'rejected':
       return one.batchId === null ? undefined : { what: 'refused', content }
     case 'in-doubt':
-      if (one.isUnclear) return undefined
+      if (one.isBehind) return undefined
       return { what: one.isAsked ? 'unreadable' : 'hidden', content, isSuspect: true }
   }
 }

@@ -11,7 +11,7 @@ import type { Identity } from '../model/ids.ts'
 import type { AccountSign } from '../model/outcome.ts'
 import type { AccountKey } from '../model/record.ts'
 import { type AccountsContext, perhapsSent, registrationOf } from './accounts.ts'
-import type { StaleAccounts } from './delivery.ts'
+import type { Delivery, StaleAccounts } from './delivery.ts'
 
 /** An account after its registration. */
 interface Renewed {
@@ -43,22 +43,18 @@ export function isStale(sign: AccountSign, before: string | null, renewed: Renew
   }
 }
 
-interface StaleContext extends Omit<AccountsContext, 'stale'> {
-  /** Longest delay of a profile, in milliseconds. */
-  readonly readLagMs: number
-  readonly pause: (ms: number) => Promise<void>
-}
+type StaleContext = Omit<AccountsContext, 'stale'> & Pick<Delivery, 'readLagMs' | 'pause'>
 
 export function createStaleAccounts(context: StaleContext): StaleAccounts {
   const { ledger, runLedger, gatewayName, identity, now } = context
   const stale = new Set<string>()
   /** Signs judged, by reference: one after the other, each sign once. */
-  const judged = new Map<string, { readonly signs: Set<AccountSign>; last: Promise<void> }>()
+  const judged = new Map<string, { signs: Set<AccountSign>; last: Promise<void> }>()
 
   const registerAnew = async (
     entry: Entry,
     sign: AccountSign,
-  ): Promise<(Renewed & { readonly sentBefore: number | null }) | undefined> => {
+  ): Promise<(Renewed & { sentBefore: number | null }) | undefined> => {
     const draft = context.register === 'missing' ? registrationOf(entry) : undefined
     if (draft === undefined || 'stage' in draft) return undefined
     let tries = 0

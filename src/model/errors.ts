@@ -218,13 +218,12 @@ export const ERROR_CODES = {
   },
   'home-unusable': {
     exit: EXIT.wrongUse,
-    remedy:
-      'Check that the file may be written and that its disk has free space, then {again}: it goes on where it stopped.',
+    remedy: 'Check that the file may be written and that its disk has free space, then {again} to continue.',
   },
   'target-unusable': {
     exit: EXIT.wrongUse,
     remedy:
-      'Check that the folder of `to` may be written and that its disk has free space, then {again}: it goes on where it stopped.',
+      'Check that the folder of `to` may be written and that its disk has free space, then {again} to continue.',
   },
   'collection-not-delivered': {
     exit: EXIT.notDelivered,
@@ -239,12 +238,12 @@ export const ERROR_CODES = {
   'disk-full': {
     exit: EXIT.wrongUse,
     remedy:
-      'Make room: `waybill prune --older-than 180d` removes the detail of old runs, even on a full disk. Then {again}: it goes on where it stopped.',
+      'Make room: `waybill prune --older-than 180d` removes the detail of old runs, even on a full disk. Then {again} to continue.',
   },
   'files-exhausted': {
     exit: EXIT.wrongUse,
     remedy:
-      'Raise the limit of open files (`ulimit -n`, or LimitNOFILE= in the systemd unit), or end a process that holds many open. Then {again}: it goes on where it stopped.',
+      'Raise the limit of open files (`ulimit -n`, or LimitNOFILE= in the systemd unit), or end a process that holds many open. Then {again} to continue.',
   },
   'lease-lost': { exit: EXIT.jobHeld, remedy: 'Another process took this run over. See `waybill runs`.' },
   'job-held': {
@@ -254,15 +253,15 @@ export const ERROR_CODES = {
   },
   'gateway-unreachable': {
     exit: EXIT.gatewayUnavailable,
-    remedy: 'Check WAYBILL_GATEWAY_URL and the network, then {again}: it goes on where it stopped.',
+    remedy: 'Check WAYBILL_GATEWAY_URL and the network, then {again} to continue.',
   },
   'gateway-failing': {
     exit: EXIT.gatewayUnavailable,
-    remedy: 'The gateway answers with errors: ask its operator. Then {again}: it goes on where it stopped.',
+    remedy: 'The gateway answers with errors: ask its operator. Then {again} to continue.',
   },
   'gateway-refused-credentials': {
     exit: EXIT.gatewayUnavailable,
-    remedy: 'Replace the refused key or token, then {again}: it goes on where it stopped.',
+    remedy: 'Replace the refused key or token, then {again} to continue.',
   },
   'gateway-redirects': {
     exit: EXIT.gatewayUnavailable,
@@ -283,10 +282,10 @@ export const ERROR_CODES = {
   },
   'gave-way': {
     exit: EXIT.interrupted,
-    remedy: 'Type the command of the run again: it goes on where it stopped.',
+    remedy: 'Type the command of the run again to continue.',
   },
-  'asked-to-stop': { exit: EXIT.interrupted, remedy: '{Again}: it goes on where it stopped.' },
-  interrupted: { exit: EXIT.interrupted, remedy: '{Again}: it goes on where it stopped.' },
+  'asked-to-stop': { exit: EXIT.interrupted, remedy: '{Again} to continue.' },
+  interrupted: { exit: EXIT.interrupted, remedy: '{Again} to continue.' },
 } as const satisfies Record<string, { exit: ExitCode; remedy: string; ofExport?: true }>
 
 export type ErrorCode = keyof typeof ERROR_CODES

@@ -43,8 +43,8 @@ export type EntryOutcome = { readonly entry: Entry } & (
       readonly reason: Reason
       /** The profile cannot be read now, perhaps later. Newer records of the series wait, since a newer record would hide this one. */
       readonly isAsked?: true
-      /** Stored at the gateway as far as known; a later value in the same place is in doubt. */
-      readonly isUnclear?: true
+      /** True where another record is in doubt: this one was not sent, or is stored as far as known, and is not held. */
+      readonly isBehind?: true
     }
   | {
       readonly outcome: 'unchanged'

@@ -44,7 +44,7 @@ const backfill: Matters = (run) => {
       code: run.reason ?? 'stopped',
       stepsOf: (story) => [
         ...stepsOfRun(story),
-        step('Or, to end it as it is', command('resolve', run.id, '--give-up')),
+        step('Or, to end it without the rest', command('resolve', run.id, '--give-up')),
       ],
     },
   ]
@@ -206,7 +206,7 @@ const SOURCES = {
     parts: (facts) => {
       const { room } = facts
       if (!isShort(room) || room === undefined) return []
-      const say = `${sizeText(room.free)} are free on the disk of ${room.home}, and a run begins only with ${sizeText(room.least)}: make room`
+      const say = `${sizeText(room.free)} are free on the disk of ${room.home}, and a run needs ${sizeText(room.least)}: make room`
       return atOnce(facts, DISK_FULL, step(say, command('prune', '--older-than', '180d', '--dry-run')))
     },
     what: () => `the disk is full: no run begins (${DISK_FULL})`,
@@ -234,7 +234,7 @@ const SOURCES = {
   },
   'run-unfinished': ofRuns(
     RUN_MATTERS['run-unfinished'],
-    (need) => `${ofJobs(need)} stopped before the end (${need.code}): it goes on where it stopped`,
+    (need) => `${ofJobs(need)} stopped before the end (${need.code})`,
   ),
   'backfill-unfinished': ofRuns(
     RUN_MATTERS['backfill-unfinished'],
@@ -319,7 +319,7 @@ const SOURCES = {
         subject: 'schedule',
         jobs: [job],
         since: due,
-        steps: [step('No schedule has looked at a time that is due. To start it', command('schedule'))],
+        steps: [step('To start it', command('schedule'))],
       })),
     what: (need) => `no schedule is running: ${ofJobs(need)} ${need.jobs.length === 1 ? 'is' : 'are'} due`,
   },
@@ -369,7 +369,7 @@ const SOURCES = {
         times: count,
         steps: [
           step(
-            `${target} takes no notices${error === null ? '' : `: ${error}`}. Once that is mended`,
+            `${target} takes no notices${error === null ? '' : `: ${error}`}. After the repair`,
             command('notify', shellWord(job)),
           ),
         ],
@@ -384,7 +384,10 @@ const SOURCES = {
         jobs: [job],
         since: copy?.takenAt,
         steps: [
-          step('A run of the job looks for what the copy does not know', command('run', shellWord(job))),
+          step(
+            'Move exports archived since then back to their inbox. A run looks for deliveries that the copy does not know',
+            command('run', shellWord(job)),
+          ),
         ],
       })),
     what: (need) =>

@@ -222,7 +222,7 @@ function isAccount(given: unknown, account: AccountKey, accountIds: AccountIds):
 function doubtedBy(
   errors: readonly EnvelopeError[],
   entries: readonly Entry[],
-): { readonly doubted: Map<Entry, string>; readonly named: Map<Entry, string> } {
+): { doubted: Map<Entry, string>; named: Map<Entry, string> } {
   const doubted = new Map<Entry, Set<string>>()
   const surely = new Map<Entry, string>()
   const places = errors.map(placesIn)

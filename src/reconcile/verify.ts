@@ -9,11 +9,11 @@ export const COMPARED_FIELDS = ['value', 'unit', 'code', 'date', 'name', 'mark',
 type ComparedField = (typeof COMPARED_FIELDS)[number]
 
 export type Comparison =
-  | { readonly verdict: 'equal' }
-  | { readonly verdict: 'differs'; readonly fields: readonly ComparedField[] }
+  | { verdict: 'equal' }
+  | { verdict: 'differs'; fields: readonly ComparedField[] }
   /** A newer record, or a different record of the date, hides this one: unknown. */
-  | { readonly verdict: 'hidden' }
-  | { readonly verdict: 'missing' }
+  | { verdict: 'hidden' }
+  | { verdict: 'missing' }
 
 const MISSING: Comparison = { verdict: 'missing' }
 const HIDDEN: Comparison = { verdict: 'hidden' }

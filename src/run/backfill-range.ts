@@ -75,7 +75,7 @@ export interface Dated<Found> {
 
 /** Deliveries in the range, from all sources together: oldest date first, then by name (in code-unit order), then by source. */
 export function inRange<Found>(
-  found: readonly { readonly found: Found; readonly name: string; readonly match: string }[],
+  found: readonly { found: Found; name: string; match: string }[],
   { from, to }: Pick<BackfillRange, 'from' | 'to'>,
 ): Dated<Found>[] {
   return found

@@ -1,6 +1,5 @@
 /** Cuts the rows of an export into chunks, mapping them on the way. Equal rows and an equal mapping give equal chunks. */
 
-import type { ChunkToLoad } from '../load/load-chunk.ts'
 import {
   createEntries,
   createWithdrawn,
@@ -40,12 +39,14 @@ export interface Chunk {
   readonly withdrawn: readonly WithdrawnEntry[]
   /** People whose rows are rejected, because they give several birth dates under one reference. */
   readonly shared: readonly AccountKey[]
+  /** People whom the chunk before has, too, settled or not: the batches follow from the rows alone. */
+  readonly behind: ReadonlySet<string>
 }
 
 interface ChunkRange {
   /** Number of the first chunk to cut. */
   readonly number: number
-  /** Rows to skip at the start: rows of a settled chunk. */
+  /** Rows to skip at the start: rows of the settled chunk before. */
   readonly skip: number
   /** Rows to take at most. */
   readonly limit: number
@@ -69,6 +70,7 @@ export async function* cutChunks(
   let rows: ChunkRow[] = []
   let made = 0
   const mapped = new PeopleMapped()
+  let [claims, before] = [new Set<string>(), new Set<string>()]
   const closed = (): Chunk => {
     // A later row of the chunk may be another one of the person.
     const mapAgain = (one: ChunkRow): ChunkRow =>
@@ -83,9 +85,12 @@ export async function* cutChunks(
     }
     const own = number
     number += range.step ?? 1
-    return { number: own, start: startOf(judged), rows: judged, entries, withdrawn, shared }
+    const behind = behindOf(claims, before)
+    ;[claims, before] = [new Set(), claims]
+    return { number: own, start: startOf(judged), rows: judged, entries, withdrawn, shared, behind }
   }
   for await (const block of known === undefined ? blocks : joinBlocks(blocks)) {
+    for (const row of block.slice(0, skip)) claim(before, mapper(row))
     const unread = block.slice(skip)
     skip -= block.length - unread.length
     mapped.lookUp()
@@ -93,14 +98,15 @@ export async function* cutChunks(
     for (let at = 0; at < unread.length; at++) {
       const source = unread[at]
       if (source === undefined || limit-- <= 0) break
-      const before = range.cutBefore.get(number)
-      const recognised = before === undefined ? found[at] : undefined
+      const rowsBefore = range.cutBefore.get(number)
+      const recognised = rowsBefore === undefined ? found[at] : undefined
       const outcome = recognised === undefined || mapped.has(recognised) ? mapper(source) : recognised
       if (known !== undefined && outcome !== recognised) mapped.add(outcome)
       rows.push({ source, outcome })
+      claim(claims, outcome)
       if (outcome.outcome === 'mapped') made += outcome.records.length + outcome.rejected.length
-      const isFull = rows.length >= (before ?? range.rows ?? CHUNK_SIZE.rows)
-      if (isFull || (before === undefined && made >= CHUNK_SIZE.records)) {
+      const isFull = rows.length >= (rowsBefore ?? range.rows ?? CHUNK_SIZE.rows)
+      if (isFull || (rowsBefore === undefined && made >= CHUNK_SIZE.records)) {
         yield closed()
         rows = []
         made = 0
@@ -145,6 +151,23 @@ function startOf([first]: readonly ChunkRow[]): Origin {
   return { row, line, byteOffset }
 }
 
+/** Notes the person and the requests of a row. A person without a listed care team may lose care teams. */
+function claim(claims: Set<string>, outcome: RowOutcome): void {
+  if (outcome.account !== undefined) claims.add(outcome.account.reference)
+  // A chunk holds requests alone, or none.
+  if (outcome.outcome !== 'mapped' || !(outcome.records[0] instanceof RequestEntry)) return
+  for (const entry of outcome.records)
+    if (entry instanceof RequestEntry) claims.add(`${REQUEST}${entry.request.reference}`)
+}
+
+const REQUEST = 'request '
+
+/** Two people may share the number of a request: then the whole chunk goes behind the chunk before. */
+function behindOf(claims: ReadonlySet<string>, before: ReadonlySet<string>): ReadonlySet<string> {
+  const common = claims.intersection(before)
+  return [...common].some((one) => one.startsWith(REQUEST)) ? claims : common
+}
+
 /** Chunks in flight at once: while the first waits for its last answers, the next is mapped and sent. */
 const CHUNKS_AT_ONCE = 2
 
@@ -155,53 +178,33 @@ interface Pipeline {
   drain(): Promise<void>
 }
 
-interface UnderWay {
-  readonly claims: ReadonlySet<string>
-  readonly settled: Promise<void>
-}
-
-type Behind = NonNullable<ChunkToLoad['behind']>
-
 /**
  * Runs chunks in a pipeline.
- * @param load sends the chunk; resolves when every record has an outcome. `behind`: people whom the chunk before has, too
+ * @param load sends the chunk; resolves when every record has an outcome. `beforeSettled` resolves when the chunk before is
+ * settled, and throws the failure of the run
  * @param settle records the outcomes; called in the order of the chunks, one at a time
  * @param begin resolves when the chunk may begin; `add` throws its errors, and chunks in flight continue
  */
 export function createPipeline<Loaded>(
-  load: (chunk: Chunk, behind: Behind | undefined) => Promise<Loaded>,
+  load: (chunk: Chunk, beforeSettled: () => Promise<void>) => Promise<Loaded>,
   settle: (chunk: Chunk, loaded: Loaded) => Promise<void>,
   begin: (chunk: Chunk) => Promise<void> = async () => {},
 ): Pipeline {
-  const underWay = new Set<UnderWay>()
-  /** The last chunk, settled or not: how fast the gateway answers must not change the batches. */
-  let previous: UnderWay = { claims: new Set(), settled: Promise.resolve() }
+  const underWay = new Set<Promise<void>>()
   let failure: { error: unknown } | undefined
   let lastSettled: Promise<void> = Promise.resolve()
 
   const throwFailure = (): void => {
     if (failure !== undefined) throw failure.error
   }
-  /** Waits for the chunk before if nobody of this chunk could go ahead. */
-  const behindPrevious = async (claims: ReadonlySet<string>): Promise<Behind | undefined> => {
-    const { claims: earlier, settled: over } = previous
-    const people = claims.intersection(earlier)
-    if (people.size === 0) return undefined
-    const settled = () => over.then(throwFailure)
-    if (people.size < claims.size && ![...people].some(isRequest)) return { people, settled }
-    await over
-    return undefined
-  }
   return {
     async add(chunk) {
-      const claims = claimsOf(chunk)
-      while (underWay.size >= CHUNKS_AT_ONCE) await Promise.race([...underWay].map((one) => one.settled))
-      const behind = await behindPrevious(claims)
+      while (underWay.size >= CHUNKS_AT_ONCE) await Promise.race(underWay)
       throwFailure()
       await begin(chunk)
       throwFailure()
-      const loading = load(chunk, behind)
       const before = lastSettled
+      const loading = load(chunk, () => before.then(throwFailure))
       const settled = (async () => {
         try {
           const loaded = await loading
@@ -212,31 +215,15 @@ export function createPipeline<Loaded>(
         }
       })()
       lastSettled = settled
-      previous = { claims, settled }
-      const entry = previous
-      underWay.add(entry)
-      void settled.then(() => underWay.delete(entry))
+      underWay.add(settled)
+      void settled.then(() => underWay.delete(settled))
     },
     async drain() {
-      while (underWay.size > 0) await Promise.all([...underWay].map((one) => one.settled))
+      await Promise.all(underWay)
       throwFailure()
     },
   }
 }
-
-/** People and requests of a chunk. The key of a row is the person's; a person without a listed care team may lose care teams. */
-function claimsOf({ rows, entries }: Chunk): Set<string> {
-  const claims = new Set<string>()
-  for (const { outcome } of rows) if (outcome.account !== undefined) claims.add(outcome.account.reference)
-  // A chunk holds requests alone, or none.
-  if (entries[0] instanceof RequestEntry)
-    for (const entry of entries)
-      if (entry instanceof RequestEntry) claims.add(`${REQUEST}${entry.request.reference}`)
-  return claims
-}
-
-const REQUEST = 'request '
-const isRequest = (claim: string): boolean => claim.startsWith(REQUEST)
 
 export interface StopWhen {
   /**

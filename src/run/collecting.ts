@@ -35,7 +35,7 @@ import type { Worker } from './worker.ts'
 
 /** Texts of the answers about the people of a chunk. */
 interface CollectedTexts {
-  readonly texts: ReadonlyMap<string, { readonly text: string; readonly lines: number }>
+  readonly texts: ReadonlyMap<string, { text: string; lines: number }>
   readonly people: readonly CollectedOf[]
 }
 
@@ -89,9 +89,9 @@ export function createCollector(parts: CollectingParts) {
         ...noPeople(),
         ...pendingOf(new Set(rowsOfPeople(identity, chunk.rows).keys()).size),
       }),
-    async work(chunk, { behind }) {
+    async work(chunk, { beforeSettled }) {
       // Answers about a person are asked for once.
-      await behind?.settled()
+      if (chunk.behind.size > 0) await beforeSettled()
       const people = rowsOfPeople(identity, chunk.rows)
       const hashes = [...people.keys()]
       const known = await ledger.people.accounts(gatewayName, hashes)
@@ -200,9 +200,9 @@ async function askAbout(
 function gather(
   rows: readonly ChunkRow[],
   answered: readonly Answered[],
-  earlier: ReadonlyMap<string, { readonly content: string | null }>,
+  earlier: ReadonlyMap<string, { content: string | null }>,
   format: TargetDefinition['format'],
-): { readonly rows: readonly ChunkRow[]; readonly counts: Counts; readonly collected: CollectedTexts } {
+): { rows: readonly ChunkRow[]; counts: Counts; collected: CollectedTexts } {
   const counts = noPeople()
   const texts = new Map<string, { text: string; lines: number }>()
   const people: CollectedOf[] = []

@@ -58,7 +58,7 @@ interface DerivedFile {
   readonly sha256: string
 }
 
-type CollectedTexts = ReadonlyMap<string, { readonly text: string; readonly lines: number }>
+type CollectedTexts = ReadonlyMap<string, { text: string; lines: number }>
 
 /**
  * Opens the files of a collection.

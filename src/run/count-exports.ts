@@ -26,11 +26,11 @@ import { assertReadWhole, openReading } from './rows.ts'
 import { WITHDRAWN } from './taken-back.ts'
 
 export interface Counted extends Omit<Counts, 'warnings' | 'leftOut'> {
-  readonly exports: readonly { readonly name: string; readonly sha256: string; readonly rows: number }[]
+  readonly exports: readonly { name: string; readonly sha256: string; rows: number }[]
   /** Records to be sent that were delivered unchanged before; undefined if the ledger knows of none. */
   readonly deliveredBefore?: number
   /** Exports of which nothing would be sent; the rest would continue. */
-  readonly failed: readonly { readonly name: string; readonly error: WaybillError }[]
+  readonly failed: readonly { name: string; error: WaybillError }[]
   /** Findings of checks that would stop nothing, most frequent first. */
   readonly warnings: readonly CodeCount[]
   /** Deliberate omissions of the mapping, by code, most frequent first. */
@@ -149,7 +149,7 @@ export const countDelivered =
   (
     ledger: Pick<Ledger, 'slots' | 'people'>,
     identity: Identity,
-    { jobId, gateway }: { readonly jobId: number; readonly gateway: string },
+    { jobId, gateway }: { jobId: number; gateway: string },
   ) =>
   async ({ entries, withdrawn }: Pick<Chunk, 'entries' | 'withdrawn'>): Promise<DeliveredBefore> => {
     const counted = (records: number): DeliveredBefore => ({ ...NONE_DELIVERED, records })

@@ -90,21 +90,21 @@ interface DriftedExport {
 }
 
 export type RunEvent =
-  | ({ readonly type: 'runStarted' } & RunStarted)
+  | ({ type: 'runStarted' } & RunStarted)
   /** A worker has a part of an export. `part`: `2 of 4`. */
-  | { readonly type: 'partStarted'; readonly run: string; readonly job: string; readonly part: string }
+  | { type: 'partStarted'; run: string; job: string; part: string }
   /** `code`: undefined for a part read to its end. */
-  | { readonly type: 'partEnded'; readonly code: string | undefined }
+  | { type: 'partEnded'; code: string | undefined }
   /** Search for the exports of another run, before a run takes up the records left behind there. */
-  | { readonly type: 'lookingAgain'; readonly run: string; readonly number: number; readonly of: number }
+  | { type: 'lookingAgain'; run: string; number: number; of: number }
   /** Wait before a second look, for exports that may still change. */
-  | { readonly type: 'lookingTwice'; readonly againInMs: number }
+  | { type: 'lookingTwice'; againInMs: number }
   /** Exports present but incomplete, each with the missing condition. */
-  | { readonly type: 'exportsWaiting'; readonly job: string; readonly waiting: readonly string[] }
+  | { type: 'exportsWaiting'; job: string; waiting: readonly string[] }
   /** Export unusually small against earlier exports of its source, not reported before. It runs like any other. */
-  | ({ readonly type: 'exportSmall' } & SmallDelivery)
+  | ({ type: 'exportSmall' } & SmallDelivery)
   /** Notes on the text around the rows (`OpenFormat.notes`), and on the first person whose name changed. */
-  | { readonly type: 'exportNoted'; readonly name: string; readonly notes: readonly string[] }
+  | { type: 'exportNoted'; name: string; notes: readonly string[] }
   /** `position`: position of the delivery in a backfill, if known. */
   | ({
       readonly type: 'exportStarted'
@@ -112,28 +112,28 @@ export type RunEvent =
       readonly position?: RangePosition | undefined
     } & ExportProgress)
   /** Chunk settled. `left`: rows and records left behind, computed on request. */
-  | ({ readonly type: 'exportAdvanced'; readonly left: () => readonly LeftBehind[] } & ExportProgress)
+  | ({ type: 'exportAdvanced'; left: () => readonly LeftBehind[] } & ExportProgress)
   /** Export read to its end, with differences from earlier deliveries for a person to look at. */
-  | ({ readonly type: 'exportDrifted' } & DriftedExport)
-  | { readonly type: 'exportEnded'; readonly name: string; readonly counts: Counts }
+  | ({ type: 'exportDrifted' } & DriftedExport)
+  | { type: 'exportEnded'; name: string; counts: Counts }
   /** Export not read to its end. Records delivered by earlier chunks stay delivered. */
-  | { readonly type: 'exportFailed'; readonly name: string; readonly error: WaybillError }
+  | { type: 'exportFailed'; name: string; error: WaybillError }
   /** Export run, but not archived: it stays in place. */
-  | { readonly type: 'exportNotArchived'; readonly name: string; readonly error: WaybillError }
+  | { type: 'exportNotArchived'; name: string; error: WaybillError }
   /** Request with records ended. */
-  | ({ readonly type: 'batchAnswered' } & BatchAnswer)
-  | ({ readonly type: 'waiting' } & GatewayWait)
+  | ({ type: 'batchAnswered' } & BatchAnswer)
+  | ({ type: 'waiting' } & GatewayWait)
   /** Start, change of cause, or end of an outage: nothing gets through to the gateway. No end is reported if the run ends first. */
-  | ({ readonly type: 'outage' } & OutageProgress)
+  | ({ type: 'outage' } & OutageProgress)
   /** People with records of another Waybill, out of the people whose profiles were read before the first records go to a gateway. */
-  | { readonly type: 'othersFound'; readonly people: number; readonly of: number }
+  | { type: 'othersFound'; people: number; of: number }
   /** This run waits for another run. Emitted once for each awaited run. */
-  | ({ readonly type: 'waitingForRun' } & OtherRun)
+  | ({ type: 'waitingForRun' } & OtherRun)
   /** `workedMs`: working time since the start or resumption. */
-  | ({ readonly type: 'runEnded'; readonly workedMs: number } & Omit<RunEnd, 'endedAt' | 'detail'>)
+  | ({ type: 'runEnded'; workedMs: number } & Omit<RunEnd, 'endedAt' | 'detail'>)
 
 type EventType = RunEvent['type']
-type EventOf<Type extends EventType> = Omit<Extract<RunEvent, { readonly type: Type }>, 'type'>
+type EventOf<Type extends EventType> = Omit<Extract<RunEvent, { type: Type }>, 'type'>
 
 /** Handlers by event type, or one handler for all events. */
 export type RunListener =

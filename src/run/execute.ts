@@ -11,7 +11,6 @@ import { type OpenExport, openExport } from '../extract/open-export.ts'
 import { NONE_ASIDE } from '../ledger/audit.ts'
 import type { Ledger, PartOf } from '../ledger/ledger.ts'
 import { NAME_CHANGED } from '../load/accounts.ts'
-import type { ChunkToLoad } from '../load/load-chunk.ts'
 import type { CellsHash } from '../load/slots.ts'
 import { addCounts, assertBalanced, type Counts } from '../model/balance.ts'
 import { filesExhausted, isExportProblem, WaybillError } from '../model/errors.ts'
@@ -31,7 +30,7 @@ import type { CountPlan, CountWorld, RunPlan, World } from './plan.ts'
 import { openAppended } from './receipts.ts'
 import { namingCredential } from './refused-credential.ts'
 import { columnsInFront, rejectsPath } from './rejects.ts'
-import { resumptionOf, rowsOf } from './resume.ts'
+import { resumptionOf } from './resume.ts'
 import { assertReadWhole, openRows } from './rows.ts'
 import { leftBehind, renamedIn, settleChunk } from './settlement.ts'
 import type { WorkedChunk } from './worker.ts'
@@ -39,7 +38,7 @@ import type { WorkedChunk } from './worker.ts'
 export interface RunEnd {
   readonly run: string
   /** Counts of the exports that this process worked on: open records are pending. */
-  readonly worked: readonly { readonly ordinal: number; readonly counts: Counts }[]
+  readonly worked: readonly { ordinal: number; counts: Counts }[]
   /** Error that ended the run early. */
   readonly error?: WaybillError
 }
@@ -55,7 +54,7 @@ export function execute(...given: [RunPlan, World] | [CountPlan, CountWorld]): P
 /** Runs until all exports are done or something stops the run, and records the end. */
 async function send(plan: RunPlan, world: World): Promise<RunEnd> {
   const run = await openRun(plan, world)
-  const worked: (ExportEnd & { readonly ordinal: number })[] = []
+  const worked: (ExportEnd & { ordinal: number })[] = []
   let error: unknown
   try {
     for await (const step of discover(plan, run, world)) {
@@ -241,7 +240,7 @@ async function carryOut(run: OpenRun, step: ExportStep): Promise<ExportEnd> {
   const work = await beginExport(run, step)
   const { worker, record, resumption, rejects, open, counts } = work
   const pipeline = createPipeline(
-    (chunk, behind) => workOne(work, chunk, behind),
+    (chunk, beforeSettled) => workOne(work, chunk, beforeSettled),
     (chunk, worked) => settleOne(work, chunk, worked),
     (chunk) => beginOne(work, chunk),
   )
@@ -249,7 +248,10 @@ async function carryOut(run: OpenRun, step: ExportStep): Promise<ExportEnd> {
     try {
       const { number, skip, open: cutBefore } = resumption
       // Work in flight is settled as a whole: a chunk cut short would lose track of records already sent.
-      const limit = Math.max(work.limit, rowsOf(cutBefore))
+      const limit = Math.max(
+        work.limit,
+        cutBefore.values().reduce((total, rows) => total + rows, 0),
+      )
       const { mapper, known, opening } = work
       const rows = work.opened.rows(resumption.from)
       const { part } = work
@@ -347,16 +349,17 @@ async function beginOne(work: ExportWork, chunk: Chunk): Promise<void> {
 }
 
 /** Notes the chunk as open, and hands it to the worker. */
-async function workOne(work: ExportWork, chunk: Chunk, behind: ChunkToLoad['behind']): Promise<WorkedChunk> {
+async function workOne(
+  work: ExportWork,
+  chunk: Chunk,
+  beforeSettled: () => Promise<void>,
+): Promise<WorkedChunk> {
   const { gate, runLedger, record, arrival, open } = work
   const { number, rows, entries, start } = chunk
   open.set(number, chunk)
   gate.inHand(entries.length)
   const { row: firstRow, line: firstLine, byteOffset } = start
   await runLedger.openChunk(record.id, { number, firstRow, firstLine, byteOffset, rows: rows.length })
-  const resumed = work.resumption.open.has(number)
-  // Batches of an earlier process may hold anybody's records.
-  if (resumed) await behind?.settled()
   const isTakenUp = record.reading !== 'whole'
   const around = {
     exportRow: record.id,
@@ -367,8 +370,8 @@ async function workOne(work: ExportWork, chunk: Chunk, behind: ChunkToLoad['behi
     isRenewed: work.isRenewed,
     orders: work.ordersWith(record),
     isTakenUp,
-    resumed,
-    behind: resumed ? undefined : behind,
+    resumed: work.resumption.open.has(number),
+    beforeSettled,
     hashOf: work.hashOf,
     isRecognised: work.known !== undefined,
     listsTeams: work.listsTeams,

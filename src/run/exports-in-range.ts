@@ -62,7 +62,7 @@ export async function lookInRange({ range, sources, arrival, now }: Looking): Pr
 export async function* exportsInRange(
   run: RunWriter,
   { ledger, arrival, now, onDelivery }: Pick<World, 'ledger' | 'arrival' | 'now' | 'onDelivery'>,
-  { range, sources, mappings }: Extract<PlannedExports, { readonly from: 'range' }>,
+  { range, sources, mappings }: Extract<PlannedExports, { from: 'range' }>,
   unfinished: RunRecord | undefined,
   memory: DriftMemory,
   aside: AsideContents,

@@ -44,8 +44,8 @@ interface BroughtExport {
   readonly start: ExportStart
   readonly watch: DriftWatch | undefined
   readonly here:
-    | { readonly received: ReceivedExport; readonly mapping: LoadedMapping; readonly isSmall: boolean }
-    | { readonly error: WaybillError }
+    | { received: ReceivedExport; mapping: LoadedMapping; isSmall: boolean }
+    | { error: WaybillError }
 }
 
 /** Longest detail kept: an archive may name a member at any length. */
@@ -59,7 +59,7 @@ export const exportFault = ({ code, message, remedy }: WaybillError): ExportFaul
 })
 
 /** Exports that the run has already begun, in order. */
-type Begun = readonly (Pick<ExportRecord, 'path' | 'ordinal'> & { readonly mapping: string | null })[]
+type Begun = readonly (Pick<ExportRecord, 'path' | 'ordinal'> & { mapping: string | null })[]
 
 /**
  * Brings new exports: checks the size, fetches, fingerprints, verifies, compares.
@@ -196,7 +196,7 @@ export async function openBegun(
   sources: readonly JobSource[],
   ledger: Ledger,
   record: ExportRecord,
-): Promise<{ readonly step: ExportStep; readonly received: ReceivedExport }> {
+): Promise<{ step: ExportStep; received: ReceivedExport }> {
   const content = await keptMapping(ledger, record)
   const received = await receiveBegun(arrival, sources, record)
   if (received === undefined) {
@@ -241,7 +241,7 @@ async function watchOn(
 /** Starts rows selected from the exports of another run. */
 export async function* startSelected(
   run: RunWriter,
-  { chosen, decided }: Extract<PlannedExports, { readonly from: 'run' }>,
+  { chosen, decided }: Extract<PlannedExports, { from: 'run' }>,
 ): AsyncGenerator<ExportStep> {
   const steps: ExportStep[] = []
   for (const [at, { record, received, mapping }] of chosen.entries()) {
@@ -320,7 +320,7 @@ export async function divideByContents(
   arrival: Arrival,
   found: readonly FoundExport[],
   taken: readonly Pick<ExportRecord, 'path' | 'sha256'>[],
-): Promise<{ readonly others: readonly FoundExport[]; readonly done: readonly DoneDelivery[] }> {
+): Promise<{ others: readonly FoundExport[]; done: readonly DoneDelivery[] }> {
   const others: FoundExport[] = []
   const done: DoneDelivery[] = []
   const had = new Set(taken.map(({ path, sha256 }) => `${sha256} ${path}`))

@@ -8,7 +8,8 @@ import { expectationKey, type JobSource } from '../definitions/export-definition
 import { waitingLines } from '../extract/arrival/verify-delivery.ts'
 import { compilePattern, matchExportName } from '../extract/sources/source.ts'
 import type { DeliveryRecord, ExpectationKey, Ledger } from '../ledger/ledger.ts'
-import { WaybillError } from '../model/errors.ts'
+import { type Finding as Problem, WaybillError } from '../model/errors.ts'
+import { counted } from '../system/shown-text.ts'
 import { median } from '../watch/export-profile.ts'
 import type { Arrival, SeenSince } from './arrival.ts'
 import { ANY_RULES, type FoundDelivery } from './found-delivery.ts'
@@ -39,6 +40,8 @@ export interface Finding {
   readonly found: readonly FoundExport[]
   /** Incomplete exports, each with the reason. */
   readonly waiting: readonly string[]
+  /** Files that no pattern of the job takes, a line for each place. */
+  readonly misnamed: readonly Problem[]
 }
 
 /**
@@ -65,12 +68,15 @@ export async function findExports(
         ...(rejects === undefined ? {} : { rejects }),
       }
     })
-    return { found: await Promise.all(named), waiting: [] }
+    return { found: await Promise.all(named), waiting: [], misnamed: [] }
   }
   const since = patience && (await seenSince(patience, job, now))
-  const lookAll = async (): Promise<Finding & { readonly restMs: number }> => {
+  const lookAll = async (): Promise<Finding & { restMs: number }> => {
     const found: FoundExport[] = []
     const waiting: string[] = []
+    const misnamed = new Map<string, Problem>()
+    const isTaken = (name: string): boolean =>
+      job.sources.some(({ match }) => matchExportName(compilePattern(match), name) !== undefined)
     let restMs = 0
     for (const source of job.sources) {
       const { mapping, stableForMs } = source
@@ -81,9 +87,15 @@ export async function findExports(
       )
       found.push(...look.refused.map((one) => ({ ...one, mapping })))
       waiting.push(...waitingLines(look.waiting, source))
+      const others = look.names.filter((name) => !isTaken(name)).sort()
+      if (others.length > 0)
+        misnamed.set(source.from, {
+          place: { file: source.from },
+          message: `${counted(others.length, 'file')} of another name: ${others.slice(-NAMED_AT_MOST).join(', ')}`,
+        })
       if (look.waiting.some(({ lacks }) => lacks.join() === 'rest')) restMs = Math.max(restMs, stableForMs)
     }
-    return { found, waiting, restMs }
+    return { found, waiting, misnamed: [...misnamed.values()], restMs }
   }
   const first = await lookAll()
   if (patience === undefined || first.restMs === 0) return first
@@ -122,14 +134,22 @@ function sizedBy({ definition }: Job, source: JobSource): Pick<FoundExport, 'siz
   return { sized: { share: expect.size, key: expectationKey(definition.job, source, expect) } }
 }
 
-export function noneFound({ definition: { job }, sources }: Job, waiting: readonly string[]): WaybillError {
+export function noneFound(
+  { definition: { job }, sources }: Job,
+  { waiting, misnamed }: Omit<Finding, 'found'>,
+): WaybillError {
   const places = sources.map(({ from, match }) => `${from}/${match}`).join(', ')
   if (waiting.length === 0)
-    return new WaybillError('exports-none', `the job ${job} found no exports (${places})`)
+    return new WaybillError('exports-none', `the job ${job} found no exports (${places})`, {
+      findings: misnamed,
+    })
   const message = `the job ${job} found no complete exports (${places}). Waiting: ${waiting.join('; ')}`
   const remedy = 'The next run takes complete ones. If one stays incomplete, ask the vendor.'
   return new WaybillError('exports-none', message, { remedy })
 }
+
+/** Most files of other names in a line: the last ones, often the newest. */
+const NAMED_AT_MOST = 3
 
 /** Archive of `archive.zip!member.csv`. */
 const deliveredName = (name: string): string => name.replace(/!.*$/, '')
@@ -218,7 +238,7 @@ interface TakenFile extends SizedFile {
 /** Files that runs of a job have taken from a source. @param address gives the address of a file in the ledger */
 export async function takenFrom(
   ledger: Pick<Ledger, 'expectations'>,
-  { job, mapping }: { readonly job: string; readonly mapping: string },
+  { job, mapping }: { job: string; mapping: string },
   address: (name: string) => string,
 ): Promise<TakenFile[]> {
   const taken = await ledger.expectations.taken(job, mapping, TAKEN_AT_MOST)
@@ -249,7 +269,7 @@ export async function smallOfRun(
   ledger: Pick<Ledger, 'expectations'>,
   { delivery, source, sized }: FoundSized,
   begunAt: number,
-): Promise<{ readonly small: SmallDelivery; readonly isReported: boolean } | undefined> {
+): Promise<{ small: SmallDelivery; isReported: boolean } | undefined> {
   if (sized === undefined) return undefined
   const taken = await takenFrom(ledger, sized.key, source.address)
   const own = fileKey(delivery)

@@ -98,7 +98,7 @@ export function completeBeside(
  * @param exportName without a folder
  * @param exportPattern by which the export was found
  */
-export function chooseBeside<File extends { readonly name: string }>(
+export function chooseBeside<File extends { name: string }>(
   files: readonly File[],
   pattern: string,
   exportName: string,

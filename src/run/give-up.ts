@@ -37,8 +37,8 @@ interface SentOfExport {
 export async function leftByGivingUp(
   ledger: Reading,
   { id, job_id: jobId }: RunRecord,
-): Promise<{ readonly receipts: readonly Receipt[]; readonly left: NonNullable<RunEnd['left']> }> {
-  const ofExports: (SentOfExport & { readonly exportRow: number })[] = []
+): Promise<{ receipts: readonly Receipt[]; left: NonNullable<RunEnd['left']> }> {
+  const ofExports: (SentOfExport & { exportRow: number })[] = []
   for (const record of await ledger.exports.ofRun(id))
     ofExports.push({ exportRow: record.id, ...(await sentOf(ledger, jobId, record)) })
   const byKey = Map.groupBy(

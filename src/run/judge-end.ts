@@ -37,7 +37,7 @@ const cutOff = (address: string, why: string): WaybillError =>
  */
 export async function judgeEnd(
   { address, file, limits, version }: ReceivedExport,
-  { name, read }: { readonly name: string; readonly read: ReadDefinition },
+  { name, read }: { name: string; read: ReadDefinition },
   sha256: string,
   memory: EndMemory | undefined,
   isVouched: boolean,

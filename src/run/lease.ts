@@ -57,9 +57,8 @@ export async function holdJob(deps: WaitingDependencies, turn: Turn): Promise<He
   )
   const stopping = new AbortController()
   const hearStop = async (): Promise<void> => {
-    const last = await ledger.leases.last(lease.jobId, lease.part)
-    if (last?.token === lease.token && last.stop_by !== null)
-      stopping.abort(new WaybillError('asked-to-stop', `${last.stop_by} has stopped it`))
+    const by = await ledger.leases.stopBy(lease)
+    if (by !== undefined) stopping.abort(new WaybillError('asked-to-stop', `${by} has stopped it`))
   }
   // The run reads the ledger too, and reports an unreadable ledger.
   const hearing = every(LOOK_EVERY_MS, () => hearStop().catch(() => {}))

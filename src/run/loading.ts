@@ -40,9 +40,10 @@ function createLoader(load: LoadContext): Worker {
     chunkRows: undefined,
     // In a copied ledger each record is judged by its date.
     recognises: load.suspicion.until === undefined,
-    async work({ number, rows, entries, withdrawn, shared }, { listsTeams, ...around }) {
+    async work({ number, rows, entries, withdrawn, shared, behind }, { listsTeams, ...around }) {
       const listed = listsTeams ? rows.flatMap(({ outcome }) => outcome.account ?? []) : []
-      const loaded = await loadChunk(load, { ...around, chunk: number, entries, withdrawn, shared, listed })
+      const content = { entries, withdrawn, shared, behind, listed }
+      const loaded = await loadChunk(load, { ...around, ...content, chunk: number })
       const kept = withTakenBack(rows, loaded.takenBack ?? [])
       return { ...loaded, rows: kept, counts: countChunk(kept, loaded.outcomes, loaded.rowsCorrected) }
     },

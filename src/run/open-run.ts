@@ -23,7 +23,7 @@ import { heldIn, openLoader } from './loading.ts'
 import { endsRun, faultText, filesOfPart } from './parts.ts'
 import type { RunPlan, World } from './plan.ts'
 import { openAppended } from './receipts.ts'
-import { resumptionOf, settledBefore } from './resume.ts'
+import { resumptionOf, settledBefore, sumOf } from './resume.ts'
 import type { OpeningContext } from './rows.ts'
 import { senderOfRun } from './senders.ts'
 import type { Settling } from './settlement.ts'
@@ -177,16 +177,6 @@ export async function openPart(plan: PartPlan, world: World): Promise<OpenRun | 
   }
 }
 
-const sumOf = (counts: readonly RowsBefore[]): RowsBefore => {
-  const sum = { read: 0, rejected: 0, skipped: 0 }
-  for (const { read, rejected, skipped } of counts) {
-    sum.read += read
-    sum.rejected += rejected
-    sum.skipped += skipped
-  }
-  return sum
-}
-
 /**
  * Settled rows of the other parts.
  * @param isInFlight true for a chunk that must be settled in any case
@@ -225,7 +215,7 @@ interface Connecting {
   /** Start in this process. */
   readonly begunAt: number
   readonly startedAt: number
-  readonly receipts: { readonly path: string; readonly length: number }
+  readonly receipts: { path: string; length: number }
   readonly rejectsFolder: string
   /** JSON: the collected files of a resumed run. */
   readonly collection: string | null
@@ -251,7 +241,7 @@ async function connectRun(
     stopWhen,
     ...opening
   }: Connecting,
-): Promise<Omit<OpenRun, 'end'> & { readonly pausedMs: () => number }> {
+): Promise<Omit<OpenRun, 'end'> & { pausedMs: () => number }> {
   const { ledger, now, events, held, identity, home, gatewayName } = world
   const receipts = openAppended(home, opening.receipts.path, opening.receipts.length, runLedger.assertHeld)
   const stopping = new AbortController()
@@ -307,7 +297,7 @@ const isLost = (error: unknown): boolean => error instanceof WaybillError && err
 async function startOrResume(
   { id, job, resumed, limit, origin, backfill, ...plan }: RunPlan,
   { ledger, events, held, gatewayName }: World,
-  begun: { readonly startedAt: number; readonly rejectsPath: string; readonly receiptsPath: string },
+  begun: { startedAt: number; rejectsPath: string; receiptsPath: string },
 ): Promise<RunLedger> {
   const lease = { ...held.lease, runId: id }
   const { jobId } = lease

@@ -46,10 +46,10 @@ export async function* ownRows(
 
 /** Files of a part, until the export has ended; side by side, so that both are pruned together. */
 export function filesOfPart(
-  context: { readonly rejectsFolder: string },
+  context: { rejectsFolder: string },
   record: Pick<ExportRecord, 'ordinal' | 'name' | 'reading'>,
   { number }: Pick<PartOf, 'number'>,
-): { readonly rejects: string; readonly receipts: string } {
+): { rejects: string; receipts: string } {
   const name = `.part-${number + 1}`
   return {
     rejects: rejectsPath(context, record, name),

@@ -43,15 +43,15 @@ export interface RunPlan {
 /** Plan with records to be counted, as far as mapping goes: nothing is sent, and nothing recorded. */
 export interface CountPlan extends Pick<RunPlan, 'job' | 'limit'> {
   readonly records: 'count'
-  readonly exports: Extract<PlannedExports, { readonly from: 'found' }>
+  readonly exports: Extract<PlannedExports, { from: 'found' }>
 }
 
 /** Exports of a plan, with their mappings. */
 export type PlannedExports =
   /** Exports left open by an earlier process, with their original mapping. */
-  | { readonly from: 'unfinished'; readonly run: RunRecord }
+  | { from: 'unfinished'; run: RunRecord }
   /** Deliveries, with current mappings. */
-  | (WithMappings & { readonly from: 'found'; readonly found: readonly FoundExport[] })
+  | (WithMappings & { from: 'found'; found: readonly FoundExport[] })
   /** Unfinished exports of a range of days. `sources`: where the exports lie. */
   | (WithMappings & {
       readonly from: 'range'
@@ -62,7 +62,7 @@ export type PlannedExports =
   | {
       readonly from: 'run'
       readonly chosen: readonly ChosenExport[]
-      readonly decided?: { readonly decisions: readonly Ruled[]; readonly resolution: Resolution }
+      readonly decided?: { decisions: readonly Ruled[]; resolution: Resolution }
     }
 
 interface WithMappings {

@@ -149,7 +149,7 @@ const isRejectedLine = (row: Row): row is RejectedLine => 'exportName' in row
  * @param part words about the part of the export, in the file of a part
  */
 export function rejectsPath(
-  context: { readonly rejectsFolder: string },
+  context: { rejectsFolder: string },
   { ordinal, name, reading }: Pick<ExportRecord, 'ordinal' | 'name' | 'reading'>,
   part = '',
 ): string {

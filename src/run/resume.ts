@@ -17,23 +17,23 @@ import type { Origin } from '../model/row.ts'
 import type { RowsBefore } from './chunks.ts'
 import { type LearnedFrom, type Receipt, receiptOf } from './receipts.ts'
 
+type Chunks = Pick<Ledger, 'chunks'>
+
 /** Numbers of the open chunks. Exports run in sequence, so all numbers belong to a single export. */
 export async function openChunksOf(
   ledger: Pick<Ledger, 'exports' | 'chunks'>,
-  run: RunRecord,
+  run: Pick<RunRecord, 'id'>,
 ): Promise<ReadonlySet<number>> {
   const exports = (await ledger.exports.ofRun(run.id)).filter(({ state }) => state === 'open')
   const chunks = await Promise.all(exports.map(({ id }) => ledger.chunks.ofExport(id)))
   return new Set(chunks.flat().flatMap(({ number, state }) => (state === 'open' ? [number] : [])))
 }
 
-type Reading = Pick<Ledger, 'chunks' | 'exports'>
-
 /** Unanswered batches by chunk; chunks without any are left out. Tests are excluded: no profile shows a test, and the gateway knows its progress. */
 export async function* unansweredOf(
-  ledger: Pick<Reading, 'chunks'>,
+  ledger: Chunks,
   exportRow: number,
-): AsyncGenerator<{ readonly chunk: ChunkRecord; readonly batches: readonly BatchRecord[] }> {
+): AsyncGenerator<{ chunk: ChunkRecord; batches: readonly BatchRecord[] }> {
   for (const chunk of await ledger.chunks.ofExport(exportRow)) {
     if (chunk.state !== 'open') continue
     const batches = await ledger.chunks.batches({ exportRow, chunk: chunk.number })
@@ -87,9 +87,6 @@ interface Resumption {
   readonly rejectsLength: number
 }
 
-export const rowsOf = (chunks: ReadonlyMap<number, number>): number =>
-  [...chunks.values()].reduce((total, rows) => total + rows, 0)
-
 /** Point at which an export, or its part, resumes, from its chunks in the ledger. Chunks settle in order, so the last settled chunk gives the point. */
 export function resumptionOf(
   chunks: readonly ChunkRecord[],
@@ -116,20 +113,17 @@ export function resumptionOf(
 }
 
 /** Settled rows of a run. @param except row of an export that is counted otherwise */
-export async function settledBefore(
-  ledger: Pick<Ledger, 'exports' | 'chunks'>,
-  runId: string,
-  except?: number,
-): Promise<RowsBefore> {
-  const before = { read: 0, rejected: 0, skipped: 0 }
-  for (const record of await ledger.exports.ofRun(runId)) {
-    if (record.id === except) continue
-    for (const chunk of await ledger.chunks.ofExport(record.id)) {
-      const { rows } = readCounts(chunk.counts)
-      before.read += rows.read
-      before.rejected += rows.rejected
-      before.skipped += rows.skipped
-    }
+export async function settledBefore({ chunks }: Chunks, runId: string, except?: number): Promise<RowsBefore> {
+  const counted = (await chunks.ofRun(runId)).filter((chunk) => chunk.export_row !== except)
+  return sumOf(counted.map(({ counts }) => readCounts(counts).rows))
+}
+
+export function sumOf(counts: readonly RowsBefore[]): RowsBefore {
+  const sum = { read: 0, rejected: 0, skipped: 0 }
+  for (const { read, rejected, skipped } of counts) {
+    sum.read += read
+    sum.rejected += rejected
+    sum.skipped += skipped
   }
-  return before
+  return sum
 }

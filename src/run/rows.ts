@@ -67,7 +67,7 @@ export async function openAll(
 
 export async function openReading(
   reading: Exclude<Reading, 'selected'>,
-  { file, name, version }: { readonly file: string; readonly name: string; readonly version: string },
+  { file, name, version }: { file: string; name: string; version: string },
   mapping: LoadedMapping,
   limits: ContentLimits,
   startedAt: number,

@@ -34,7 +34,7 @@ export async function releaseDoubts(
   events: ReadonlyMap<string, LeftEvent>,
   run: string | null = null,
   isOpen: (doubt: DoubtRecord) => boolean = () => false,
-): Promise<{ readonly ruling: Ruling; readonly sentAs: SentAs }> {
+): Promise<{ ruling: Ruling; sentAs: SentAs }> {
   const contents = [...events.keys()]
   const left = await ledger.left.inDoubtWith(jobId, contents)
   const sent = lastSent(left)

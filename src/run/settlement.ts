@@ -6,6 +6,7 @@ import type {
   Ledger,
   LeftEvent,
   LeftRecord,
+  Ruled,
   Ruling,
   RunLedger,
   RunOrigin,
@@ -79,6 +80,7 @@ export async function settleChunk(
   const isOlder = record.reading !== 'whole' || arrival !== record.id || context.isBackfill
   const names = isOlder ? undefined : worked.names
   const collected = await worked.settle?.()
+  const outcomes = worked.outcomes.filter(({ outcome }) => outcome !== 'accepted')
   await context.runLedger.settleChunk({
     exportRow: record.id,
     chunk: chunk.number,
@@ -88,9 +90,9 @@ export async function settleChunk(
     delivered: worked.learned.delivered,
     renamed: worked.learned.renamed,
     accepted: withoutBatch(worked.outcomes),
-    held: heldBy(context.identity, worked.outcomes),
+    held: heldBy(context.identity, outcomes),
     arrival,
-    exceptions: exceptionsOf(context.identity, worked, (outcome) =>
+    exceptions: exceptionsOf(context.identity, { ...worked, outcomes }, (outcome) =>
       outcome.batchId === null ? toException(context.identity, outcome) : undefined,
     ),
     listed: listsTeams
@@ -195,7 +197,7 @@ async function rulingOf(
   { record, arrival }: Pick<SettledExport, 'record' | 'arrival'>,
   rows: readonly ChunkRow[],
   { outcomes, learned }: Pick<LoadedChunk, 'outcomes' | 'learned'>,
-): Promise<{ readonly ruling: Ruling | undefined; readonly sentAs: SentAs }> {
+): Promise<{ ruling: Ruling | undefined; sentAs: SentAs }> {
   const { ledger, runLedger, held, origin } = context
   const { jobId, runId } = runLedger.lease
   // Held records are not touched. The run that meets a record, perhaps sent by a given-up run, looks for it.
@@ -206,14 +208,17 @@ async function rulingOf(
         ? []
         : outcomes.filter(({ entry }) => learned.asked.has(entry.content))
   const events = new Map<string, LeftEvent>([...learned.ended, ...eventsOf(asked)])
-  if (record.reading === 'whole' && events.size === 0) return { ruling: undefined, sentAs: new Map() }
+  const outdated = await waitingWith(ledger, jobId, learned.outdated)
+  if (record.reading === 'whole' && events.size + outdated.length === 0)
+    return { ruling: undefined, sentAs: new Map() }
   const isRivalled = events.size === 0 ? () => false : await rivalled(ledger, jobId, outcomes)
   // A doubt of a later export stays open if another record may be in its place by now: the later export has yet to deliver.
   const isOpen = ({ content, arrival: heldArrival }: DoubtRecord): boolean =>
     heldArrival > arrival && content !== null && isRivalled(content)
   const { ruling: doubts, sentAs } = await releaseDoubts(ledger, jobId, events, runId, isOpen)
+  const ended = [...doubts.decisions, ...outdated]
   if (record.reading === 'whole')
-    return { ruling: { run: runId, decisions: doubts.decisions, released: doubts.released }, sentAs }
+    return { ruling: { run: runId, decisions: ended, released: doubts.released }, sentAs }
   const rejects =
     origin?.selection === 'decided'
       ? []
@@ -226,8 +231,21 @@ async function rulingOf(
           outcomes,
         )
   const settled = rejects.map(({ id }) => ({ exception: id, event: 'deliver' as const }))
-  const decisions = [...doubts.decisions, ...settled]
+  const decisions = [...ended, ...settled]
   return { ruling: { run: runId, decisions, released: doubts.released }, sentAs }
+}
+
+/** Ends the wait of records with a newer word. An equal content in doubt elsewhere stays so. */
+async function waitingWith(
+  { left }: Pick<Ledger, 'left'>,
+  jobId: number,
+  contents: ReadonlySet<string>,
+): Promise<Ruled[]> {
+  if (contents.size === 0) return []
+  const found = await left.inDoubtWith(jobId, [...contents])
+  return found.flatMap(({ id, code }) =>
+    code === 'waits-for-older' ? [{ exception: id, event: 'supersede' }] : [],
+  )
 }
 
 /** Contents superseded later in the chunk, or with another record in doubt in the same place. */

@@ -5,7 +5,7 @@ import type { Counts } from '../model/balance.ts'
 import type { Chunk, ChunkRow } from './chunks.ts'
 
 /** Facts of the export for the work on a chunk. */
-type ChunkAround = Omit<ChunkToLoad, 'chunk' | 'entries' | 'withdrawn' | 'shared' | 'listed'> & {
+type ChunkAround = Omit<ChunkToLoad, 'chunk' | 'entries' | 'withdrawn' | 'shared' | 'listed' | 'behind'> & {
   /** True if the export lists all care teams of a person. */
   readonly listsTeams: boolean
 }

@@ -295,8 +295,8 @@ export async function exportCrosswalk(
   return withKnownLedger(application, (ledger) =>
     withPassingArrival(sourceSettings(application), async (arrival) => {
       const identity = await identityToLook(application, ledger)
-      const { found, waiting } = await findExports(arrival, job, files, now)
-      if (found.length === 0) throw noneFound(job, waiting)
+      const { found, ...others } = await findExports(arrival, job, files, now)
+      if (found.length === 0) throw noneFound(job, others)
       const file = await make(to)
       // Before the first line: a command that is killed has exported, too.
       const acting = { ...by, at: now(), job: job.definition.job, run: null }

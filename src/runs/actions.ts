@@ -189,8 +189,8 @@ export async function tryRun(
       const known = jobId === undefined || ledger === undefined ? undefined : { jobId, gateway }
       const countBefore = known && ledger && countDelivered(ledger, identity, known)
       const mappings = await readMappings(settings, job)
-      const { found, waiting } = await findExports(arrival, job, files, now)
-      if (found.length === 0) throw noneFound(job, waiting)
+      const { found, ...others } = await findExports(arrival, job, files, now)
+      if (found.length === 0) throw noneFound(job, others)
       const doubts = await doubtsOf(settings, mappings.values())
       const events = createRunEvents()
       // A file that a person names is read.

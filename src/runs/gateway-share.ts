@@ -34,7 +34,7 @@ export function openShare(
           // Without the database the share ends by itself.
           const granted = await renewOnce(ask()).catch(() => undefined)
           if (granted !== undefined) grant(granted)
-          const waitMs = granted?.isShort === true ? SHORT_MS : RENEW_MS
+          const waitMs = granted?.isUneven === true ? SHORT_MS : RENEW_MS
           await sleep(waitMs, AbortSignal.any([over.signal, nap.signal])).catch(() => {})
         }
       })()

@@ -7,9 +7,9 @@ import { type Application, withLedgerIfAny } from './application.ts'
 
 /**
  * Result of the last look at the profile. `none`: nobody has looked since the run was given up. `unreadable`: the profile could not be read.
- * `unclear`: the profile was read, and shows a newer record in this place, or does not tell.
+ * `unclear`: the profile was read, and shows a newer record in this place, or does not tell. `waits`: the record was not sent.
  */
-export type LastLook = 'none' | 'unreadable' | 'unclear'
+export type LastLook = 'none' | 'unreadable' | 'unclear' | 'waits'
 
 /** Records in doubt to list of a run. */
 const DOUBTS_LISTED = 200
@@ -110,7 +110,7 @@ function recordOf(
   const batch = batches.findLast((one) => one.batch_id === batchId)
   const id = transactionId(exportId, row, rule ?? '', content ?? '')
   const about = { export: name, row, line, kind: kind ?? '', rule: rule ?? '', code, transactionId: id }
-  const look = looks.get(content ?? '') ?? 'unclear'
+  const look = looks.get(content ?? '') ?? (code === 'waits-for-older' ? 'waits' : 'unclear')
   if (batch === undefined) return { ...about, look }
   const { records, attempts, answer, status, begun_at: begun, settled_at: settled } = batch
   const sent = {

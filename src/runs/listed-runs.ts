@@ -175,23 +175,19 @@ function parsed(text: string): LogLine | undefined {
  */
 export async function stopRun(application: Application, name: string, person: Person): Promise<RunStory> {
   const { now, isDead } = application
-  const ask = ({ leases }: Ledger, run: string) => leases.stop(run, { ...person, at: now() }, isDead)
   const run = await withKnownLedger(application, async (ledger) => {
     const ofJob = await ledger.runs.list(Number.MAX_SAFE_INTEGER, { job: name, states: ['running'] })
     const isJob = ofJob.length > 0 || (await ledger.runs.list(1, { job: name })).length > 0
     for (const { id } of isJob ? ofJob : [await nameRun(ledger, name)])
-      if ((await ask(ledger, id)) !== 'not-under-way') return id
+      if (await ledger.leases.stop(id, { ...person, at: now() }, isDead)) return id
     throw new WaybillError(
       'nothing-left',
       isJob ? `no run of ${name} is under way` : `run ${name} is not under way`,
     )
   })
-  const askAgain = () => withKnownLedger(application, (ledger) => ask(ledger, run))
-  for (;;) {
-    const { summary } = await watchRun(application, run)
-    if (summary.state !== 'running' || (await askAgain()) === 'not-under-way')
-      return showRun(application, run)
-  }
+  const isStopping = ({ leases }: Ledger) => leases.isStopping(run, now(), isDead)
+  while (await withKnownLedger(application, isStopping)) await awaitLook(application, run)
+  return showRun(application, run)
 }
 
 /**
@@ -204,17 +200,23 @@ export async function watchRun(
   name: string | undefined,
   onLook: (shown: RunStory) => void = () => {},
 ): Promise<RunStory> {
-  const { interrupt, sleep } = application
   let run = name
   for (;;) {
     const shown = await showRun(application, run)
     run = shown.summary.run
     if (shown.summary.activity?.kind !== 'under-way') return shown
     onLook(shown)
-    await sleep(LOOK_EVERY_MS, interrupt).catch(() => {})
-    if (interrupt.aborted)
-      throw new WaybillError('interrupted', `run ${run} is no longer watched; it continues`, {
-        remedy: `Type \`waybill watch ${run}\` to watch it again, or \`waybill stop ${run}\` to end it.`,
-      })
+    await awaitLook(application, run)
   }
+}
+
+async function awaitLook(
+  { interrupt, sleep }: Pick<Application, 'interrupt' | 'sleep'>,
+  run: string,
+): Promise<void> {
+  await sleep(LOOK_EVERY_MS, interrupt).catch(() => {})
+  if (interrupt.aborted)
+    throw new WaybillError('interrupted', `run ${run} is no longer watched; it continues`, {
+      remedy: `Type \`waybill watch ${run}\` to watch it again, or \`waybill stop ${run}\` to end it.`,
+    })
 }

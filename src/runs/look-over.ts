@@ -81,7 +81,10 @@ async function checkNeeds(application: Application, facts: LedgerFacts | undefin
   if (facts?.older === true || (mode & 0o077) !== 0) return []
   const needs = (await readNeeds(application)).filter(({ cause }) => !CHECKED_OTHERWISE.has(cause))
   if (needs.length === 0) return [finding('needs', 'ok', 'nothing needs somebody')]
-  return needs.map(({ what }) => finding('needs', 'warning', what, 'See `waybill needs`.'))
+  const remedy = 'See `waybill needs`.'
+  return needs.map(({ what }, at) =>
+    finding('needs', 'warning', what, at === needs.length - 1 ? remedy : undefined),
+  )
 }
 
 function checkKey(settings: Settings, fingerprint: string | undefined): CheckFinding[] {

@@ -189,7 +189,7 @@ export async function withRunAgain<Result>(
 
 /** Next step for a run that was given up and whose file is gone. */
 const withoutFile = ({ id }: RunOfJob): string =>
-  `nothing need be done: what it had under way is looked for whenever it comes again. Where somebody knows that the gateway has it: waybill resolve ${id} --accept`
+  `later runs look for its unanswered records. If you know that the gateway has them: waybill resolve ${id} --accept`
 
 /** Finds an export of the run, with the mapping that the run used. @throws `export-gone` */
 async function findAgain(

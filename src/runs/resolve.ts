@@ -81,8 +81,9 @@ async function unsentOf({ left }: Pick<Ledger, 'left'>, jobId: number, contents:
   const doubts = await left.inDoubtWith(jobId, contents)
   const waited = new Set(doubts.flatMap((one) => (one.code === 'waits-for-older' ? (one.content ?? []) : [])))
   for (const { batchId, content } of doubts) if (batchId !== null) waited.delete(content ?? '')
-  const held = await left.heldWith(jobId, [...waited])
-  return new Set(held.flatMap(({ content, sentUntil }) => (sentUntil === null ? content : [])))
+  for (const { content, sentUntil } of await left.heldWith(jobId, [...waited]))
+    if (sentUntil !== null) waited.delete(content)
+  return waited
 }
 
 async function acceptUnanswered(
@@ -153,7 +154,7 @@ async function nothingInDoubt(ledger: Pick<Ledger, 'left'>, run: RunOfJob): Prom
   const message = `run ${run.id} has nothing in doubt`
   if (unanswered === 0) return new WaybillError('nothing-left', message)
   return new WaybillError('nothing-left', `${message} that could be sent by itself`, {
-    remedy: `What it had under way when it was given up is looked for, and sent where it is not there, whenever it comes again. To look now: waybill reconcile ${run.id}. Where somebody knows that the gateway has it: waybill resolve ${run.id} --accept.`,
+    remedy: `Later runs look for its unanswered records, and send missing ones. To look now: waybill reconcile ${run.id}. If you know that the gateway has them: waybill resolve ${run.id} --accept.`,
   })
 }
 
@@ -358,7 +359,7 @@ async function add(
   })
   const unfinished = found.find(({ state }) => state === 'running' || state === 'interrupted')
   if (run !== undefined && unfinished !== undefined)
-    throw new WaybillError('run-unfinished', `run ${run} is not finished: it goes on`, {
+    throw new WaybillError('run-unfinished', `run ${run} is not finished`, {
       remedy: `Finish it with \`waybill run ${unfinished.job}\`, or end it: waybill resolve ${run} --give-up`,
     })
   const over = found.filter(({ state }) => state === 'finished' || state === 'failed')

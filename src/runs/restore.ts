@@ -6,6 +6,7 @@ import { backupUnusable, restoreLedger } from '../ledger/sqlite/backup.ts'
 import { inspectLedger, type LedgerFacts } from '../ledger/sqlite/inspect.ts'
 import { reasonOf, WaybillError } from '../model/errors.ts'
 import { createIdentity } from '../model/ids.ts'
+import { forgetRefusedStart, readRefusedStarts } from '../needs/refused-starts.ts'
 import { assertWithin, lookAt, makeFolder } from '../system/own-files.ts'
 import { type Application, ledgerFile, withKnownLedger } from './application.ts'
 import { assertLedgerFile } from './ledger-address.ts'
@@ -50,6 +51,9 @@ export async function restoreBackup(application: Application, file: string): Pro
       unknownRuns: runs.filter((_, at) => known[at] === undefined),
     }
   })
+  // The copy is a need of its own until the job has run.
+  for (const { job, code } of readRefusedStarts(settings.home))
+    if (code === 'ledger-missing') forgetRefusedStart(settings.home, job)
   const at = facts.copiedAt ?? facts.latestRunAt
   return {
     ledger,

@@ -60,11 +60,10 @@ async function findNewest(
   { files, acceptEnd }: Pick<RunOptions, 'files' | 'acceptEnd'>,
 ): Promise<Finding> {
   const all = await findExports(arrival, job, files, deps.now, patienceOf(deps))
-  const { waiting } = all
   const found = acceptingEnds(all.found, acceptEnd)
-  if (job.definition.collect === undefined || files.length > 0) return { found, waiting }
+  if (job.definition.collect === undefined || files.length > 0) return { ...all, found }
   const newest = job.sources.flatMap((source) => found.findLast(({ rules }) => rules === source) ?? [])
-  return { found: newest, waiting }
+  return { ...all, found: newest }
 }
 
 const patienceOf = ({ ledger, sleep, interrupt, events }: Looking): Patience => ({
@@ -97,7 +96,7 @@ async function runWith(
   if (before?.error !== undefined) return before
   if (unfinishedAlone && before === undefined)
     throw nothingToResume(job.definition.job, 'run', `waybill run ${shellWord(job.definition.job)}`)
-  const { found, waiting } = await findNewest(deps, arrival, job, options)
+  const { found, waiting, misnamed } = await findNewest(deps, arrival, job, options)
   // Otherwise the error lists the waiting exports.
   if (waiting.length > 0 && (found.length > 0 || before !== undefined))
     events.emit({ type: 'exportsWaiting', job: job.definition.job, waiting })
@@ -111,7 +110,7 @@ async function runWith(
   if (others.length === 0) {
     const { jobId } = held.lease
     const owed = await owedBy({ ...job.definition.careTeams, ledger, gatewayName: deps.gatewayName, jobId })
-    if (owed.length === 0) throw noneFound(job, waiting)
+    if (owed.length === 0) throw noneFound(job, { waiting, misnamed })
   }
   const plan = {
     records: 'send',

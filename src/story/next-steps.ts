@@ -64,10 +64,10 @@ export function nextSteps(
   const isUnfinished = state === 'running' || state === 'interrupted'
   return [
     step(
-      `The run went to ${gateway}, and the settings name ${settingsName}: there with the keys of that gateway`,
+      `The run went to ${gateway}, and the settings name ${settingsName}: type the commands with the keys of that gateway`,
     ),
     ...steps,
-    ...when(isUnfinished, 'Or, to end it as it is', command('resolve', run, '--give-up')),
+    ...when(isUnfinished, 'Or, to end it without the rest', command('resolve', run, '--give-up')),
   ]
 }
 
@@ -77,13 +77,8 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed):
     return [step('It is under way. To follow it to its end', command('watch', run))]
   if (state === 'running') {
     const isAwaited = activity?.kind === 'stopped' && activity.byWorkers === true
-    const words = 'To finish it: it goes on where it stopped'
-    return [
-      step(
-        isAwaited ? 'Another worker goes on with it within 30 s. If none does, to finish it' : words,
-        typed.again,
-      ),
-    ]
+    const words = 'To continue it where it stopped'
+    return [step(isAwaited ? 'Another worker continues it within 30 s. If none does' : words, typed.again)]
   }
   if (state === 'interrupted') return interruptedSteps(summary, typed)
   // The rows are read anew from another file. Rejects of this run cannot be taken up, except records that its own file has shown to be missing.
@@ -92,7 +87,7 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed):
       ? []
       : [
           ...givenUpSteps(run, reasons.filter(isOpen(summary)), typed),
-          step('To begin anew with what is there now', typed.again),
+          step('To start again with the current files', typed.again),
         ]
   const open = reasons.filter(isOpen(summary))
   const left = leftCounts(summary, reasons, open)
@@ -103,7 +98,7 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed):
     ...unarchivedSteps(summary.exports, typed),
     ...anew.map((one) =>
       step(
-        `${one.export} came again, with other content, and was read. What is wrong of that`,
+        `${one.export} came again with other content, and was read. For the rejects of that run`,
         command('show', one.run),
       ),
     ),
@@ -115,7 +110,7 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed):
   return [...all, ...when(stays, STAYS, command('acknowledge', run))]
 }
 
-const STAYS = 'What is to stay as it is: say so, and the run needs nobody'
+const STAYS = 'To accept this as final'
 
 type Part =
   | {
@@ -177,13 +172,13 @@ export function stepsForPart(summary: RunSummary, part: Part): readonly Step[] {
 const givenUpSteps = (run: string, reasons: readonly Reason[], { send }: Typed): Step[] => [
   ...when(
     reasons.some(({ outcome }) => outcome === 'in-doubt'),
-    'To look once more whether the gateway has what is in doubt; or, where somebody knows that it has',
+    'To look for the records in doubt once more; or, if you know that the gateway has them',
     send('reconcile', run),
     send('resolve', run, '--accept'),
   ),
   ...when(
     reasons.some((reason) => remedyFor(reason) === 'send-again'),
-    'To send what a look into the profiles did not find, where the file that it had begun with is there still',
+    'To send the missing records, if the original file is still there',
     send('rerun', run, '--only', 'rejected'),
   ),
 ]
@@ -193,13 +188,9 @@ function failedSteps(summary: RunSummary, reasons: readonly Reason[], { again, p
   const heldBack = reasons.filter(({ outcome }) => outcome === 'held-back')
   const checks = heldBack.length === 0 ? [] : mappingChecks(summary, heldBack, path)
   return [
-    ...when(
-      checks.length > 0,
-      `What stopped it${codesOf(heldBack)}: see how the mapping fits the export`,
-      ...checks,
-    ),
-    step('To see what would be rejected now, and why; nothing is sent', `${again} --dry-run`),
-    step('Once that is put right, for all that the run did not come to', again),
+    ...when(checks.length > 0, `To check the mapping against the export${codesOf(heldBack)}`, ...checks),
+    step('To count what would be rejected now, and why; sends nothing', `${again} --dry-run`),
+    step('After the correction, for the remaining rows', again),
   ]
 }
 
@@ -214,7 +205,10 @@ function leftCounts(
   return { rejected: reasons.length > 0 && open.length === 0 ? 0 : all, inDoubt: leftIn(summary).inDoubt }
 }
 
-function interruptedSteps({ run, reason = '', exports }: RunSummary, { again, send }: Typed): Step[] {
+function interruptedSteps(
+  { run, gateway, reason = '', exports }: RunSummary,
+  { again, send }: Typed,
+): Step[] {
   if (reason === 'export-changed' || reason === 'export-gone') {
     const open = exports.filter(({ state }) => state === 'open')
     return [
@@ -225,24 +219,20 @@ function interruptedSteps({ run, reason = '', exports }: RunSummary, { again, se
         ),
       ),
       step(
-        'Or, where it is not to be had any more, give the run up, and begin anew with what is there now',
+        'Or, if the file is lost, give the run up, and start again with the current files',
         send('resolve', run, '--give-up'),
         again,
       ),
     ]
   }
-  if (reason.startsWith('gateway-'))
-    return [
-      step(
-        'To see whether the gateway can be had, and to finish the run where it stopped',
-        command('doctor'),
-        again,
-      ),
-    ]
+  if (reason.startsWith('gateway-')) {
+    const first = reason === 'gateway-refused-credentials' ? 'Replace the refused key or token. ' : ''
+    return [step(`${first}To check the gateway ${gateway}, then continue the run`, command('doctor'), again)]
+  }
   const remedy = reason === 'interrupted' || reason === 'asked-to-stop' ? undefined : remedyOf(reason, again)
   return [
     ...when(remedy !== undefined, `${reason}: ${remedy}`),
-    step('To finish it: it goes on where it stopped', again),
+    step('To continue it where it stopped', again),
   ]
 }
 
@@ -271,12 +261,12 @@ function exportSteps(summary: RunSummary, { again, path }: Typed): Step[] {
     step('Then', then),
     ...when(
       has('export-drifted') && backfill?.acceptDrift !== true,
-      'Or, where what differs is right',
+      'Or, if the differences are intended',
       `${then} --accept-drift`,
     ),
     ...when(
       has('export-cut') && backfill?.acceptEnd !== true,
-      'Or, where the file is whole as it is',
+      'Or, if the file is complete',
       `${then} --accept-end`,
     ),
   ]
@@ -292,7 +282,8 @@ function unarchivedSteps(exports: readonly ExportSummary[], { again }: Typed): S
 }
 
 /** Text with a full stop and a space before the next sentence. */
-const sentence = (text: string): string => (text === '' ? '' : `${text.replace(/[.:]$/, '')}. `)
+const sentence = (text: string): string =>
+  text === '' ? '' : `${text.replace(/[.:]$/, '').replace(/[^?]$/, '$&.')} `
 
 /** Words on the records sent: an export may fail after much was delivered. */
 function sentOf(name: string, counts: Counts): string {
@@ -315,14 +306,14 @@ const CODES_NAMED = 5
 /** Words by remedy; `{codes}` stands for the codes of the reasons. */
 const BY_REMEDY = {
   person:
-    'Exports give several birth dates under one reference{codes}: find out whose the rows are; `trace --person` tells what was sent under it. Write the right dates into a file (columns partnerAccountId and dateOfBirth) and confirm them; or have the source give each a reference of their own',
-  void: 'The source has withdrawn what the gateway has{codes}: ask whoever runs the gateway to remove it; the rejects files name all transaction ids',
+    'Exports give several birth dates under one reference{codes}: find out whose rows they are (`trace --person` shows what was sent). Write the right dates into a file (columns partnerAccountId and dateOfBirth) and confirm them; or let the source give each person a reference',
+  void: 'The source has withdrawn records that the gateway has{codes}: ask its operator to remove them; the rejects files have all transaction ids',
   document:
-    'The requests are sent, their authorizations are not{codes}: put the PDFs into the folder that the job names, and take these rows up',
+    'The requests are sent, their authorizations are not{codes}: put the PDFs into the folder of the job, then send these rows again',
   gateway:
-    'If the gateway is at fault{codes}: see what became of one; once the cause is put right there, send it again',
-  'send-again': 'The gateway has not got these{codes}: send them',
-  redelivery: 'Ask the vendor for the whole export again{codes}; when it is in its place',
+    'If the gateway is at fault{codes}: see what became of one record; once its operator has repaired it, send the records again',
+  'send-again': 'To send the records that the gateway does not have{codes}',
+  redelivery: 'Ask the vendor for the whole export again{codes}; when it has come',
 } as const satisfies Partial<Record<Remedy, string>>
 
 /**
@@ -361,13 +352,13 @@ function leftSteps(
   return [
     ...when(
       unknown || mapped.length > 0,
-      `If the mapping is at fault${codesOf(mapped)}: correct it, see that it fits, and map these rows again`,
+      `If the mapping is at fault${codesOf(mapped)}: correct it, check it, and map these rows again`,
       ...checks,
       rerun,
     ),
     ...when(
       named.length > 0,
-      `If the data are at fault${codesOf(lines)}: correct the lines in the rejects file, and run that`,
+      `If the data are at fault${codesOf(lines)}: correct the lines in the rejects file, and run the file`,
       ...named.map((file) => send('run', shellWord(job), '--file', path(file))),
     ),
     ...when(others !== '', others),
@@ -386,13 +377,13 @@ function leftSteps(
     ...by('send-again'),
     ...when(
       left.inDoubt > 0,
-      'Nobody can tell whether the gateway has what is in doubt: look once more, and send what it lacks',
-      send('reconcile', which),
+      'To look for the records in doubt once more, and send the missing ones',
       send('rerun', which, '--only', 'in-doubt'),
     ),
+    ...when(left.inDoubt > 0, 'Or, to look and send nothing', send('reconcile', which)),
     ...when(
       left.inDoubt > 0,
-      'What is in doubt even then, somebody must find out: the gateway has the records, or it has not',
+      'For records still in doubt, a person must find out: the gateway has them, or it has not',
       ...traceOf(those('doubt')),
       send('resolve', run, '--accept'),
       send('resolve', run, '--resend'),
@@ -492,9 +483,11 @@ const openCodes = (reasons: readonly Reason[]): string[] =>
 /** True if records of this reason are neither settled by a later run nor acknowledged. Records in doubt need a decision. */
 const isOpen =
   (summary: RunSummary) =>
-  ({ count, settled, code, outcome }: Reason): boolean =>
-    count > settled && outcome !== 'held-back' && (outcome === 'in-doubt' || !isAcknowledged(summary, code))
+  ({ count, settled, code, outcome, decidedAt }: Reason): boolean =>
+    count > settled &&
+    outcome !== 'held-back' &&
+    (outcome === 'in-doubt' || !isAcknowledged(summary, code, decidedAt))
 
-/** True if a person accepted the rest left for this reason as final. */
-const isAcknowledged = ({ acknowledged = [] }: RunSummary, reason: string | undefined): boolean =>
-  acknowledged.some(({ code }) => code === undefined || code === reason)
+/** True if a person accepted the rest left for this reason as final. @param since ISO 8601: earlier acknowledgements do not count */
+const isAcknowledged = ({ acknowledged = [] }: RunSummary, reason: string | undefined, since = ''): boolean =>
+  acknowledged.some(({ code, at }) => at >= since && (code === undefined || code === reason))

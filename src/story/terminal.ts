@@ -43,7 +43,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
     ...(nothingSettled(summary) ? [] : [...exportsTable(summary, columns), '']),
     ...partsTable(summary, columns),
     ...(nothingSettled(summary)
-      ? [`Rows     none${exportWords(summary)} is settled`]
+      ? [`Rows     ${unsettledWords(summary)}`]
       : [
           `Rows     ${rowsWords(rows)}${rows.corrected === 0 ? '' : `; ${n(rows.corrected)} ${CORRECTED}`}`,
           ...(summary.people === undefined ? recordsTable(records, columns) : [peopleLine(summary.people)]),
@@ -115,9 +115,9 @@ function whatItCameTo(summary: RunSummary): string {
 const nothingSettled = (summary: RunSummary): boolean =>
   summary.rows.read === 0 && failedExports(summary).length === 0
 
-const exportWords = ({ exports: [first, ...others] }: RunSummary): string => {
-  if (first === undefined) return ''
-  return ` of ${others.length === 0 ? first.name : counted(others.length + 1, 'export')}`
+const unsettledWords = ({ exports: [first, ...others] }: RunSummary): string => {
+  if (first === undefined) return 'no export was read'
+  return `none of ${others.length === 0 ? first.name : counted(others.length + 1, 'export')} is settled`
 }
 
 /** Warns that the built-in gateway is no delivery. */

@@ -28,7 +28,7 @@ const GAUGES = {
   ],
   last_run_exit_code: ['Exit code of the last run of the job.'],
   last_run_duration_seconds: ['Working time of the last run of the job, over all resumptions.'],
-  records_in_doubt: ['Records of the job in doubt, of all runs.'],
+  records_in_doubt: ['Records of the job in doubt, of all runs, without those that wait for one.'],
   last_run_exports: ['Exports of the last run of the job by state.', 'state'],
   last_run_rows: ['Rows read by the last run of the job, by outcome.', 'outcome'],
   last_run_records: ['Records of the last run of the job by kind and outcome.', 'kind', 'outcome'],

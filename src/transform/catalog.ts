@@ -194,7 +194,7 @@ export function createCatalog(
   return {
     biometrics: measured,
     conditions: diagnosed,
-    keyOf: (system, code) => byCode[system].get(WITH_POINT[system]?.(code) ?? code),
+    keyOf: (system, code) => byCode[system].get(WITH_POINT[system]?.(code.toUpperCase()) ?? code),
   }
 }
 

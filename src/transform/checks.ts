@@ -94,6 +94,41 @@ export function compileDateCheck(checks: Checker, now: number): DateCheck {
   }
 }
 
+const CORRECTED: Issue = {
+  stage: 'transform',
+  code: 'corrected-beside',
+  message:
+    'a result of the same code and time in the row has a later state: it may correct or withdraw this one',
+}
+
+const placeOf = ({ frame: { listedAs = '' }, observedAt }: Entry): string => `${listedAs}\n${observedAt}`
+
+/**
+ * Moves results to the rejected records beside a result of their code and instant with a higher rank, or a withdrawn one: the row does
+ * not tell which of them that one corrects. That one takes the place of a result delivered before.
+ */
+export function rejectCorrected(
+  records: Entry[],
+  withdrawn: readonly Entry[] | undefined,
+  rejected: RejectedRecord[],
+): void {
+  // Nearly all rows have results of one rank.
+  if (withdrawn === undefined && records.every(({ rank }) => rank === records[0]?.rank)) return
+  const places = Map.groupBy([...records, ...(withdrawn ?? [])], placeOf)
+  for (const results of places.values()) {
+    const rankOf = (one: Entry): number =>
+      withdrawn?.includes(one) === true ? Number.POSITIVE_INFINITY : one.rank
+    const last = Math.max(...results.map(rankOf))
+    const corrected = results.filter((one) => rankOf(one) < last)
+    if (corrected.length === 0) continue
+    for (const record of corrected) {
+      records.splice(records.indexOf(record), 1)
+      rejected.push({ kind: record.kind, rule: record.rule, issue: CORRECTED })
+    }
+    for (const [at, record] of results.filter((one) => rankOf(one) === last).entries()) record.before = at
+  }
+}
+
 /** LOINC of systolic and diastolic blood pressure. */
 const SYSTOLIC = '8480-6'
 const DIASTOLIC = '8462-4'
@@ -115,7 +150,7 @@ export function checkBloodPressure(checks: Checker, records: Entry[], rejected: 
   let diastolic: Entry | undefined
   let more = false
   for (const record of records) {
-    const [code] = record.frame.codes
+    const code = record.frame.codes[0]
     if (code === SYSTOLIC) {
       more ||= systolic !== undefined
       systolic = record

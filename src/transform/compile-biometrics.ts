@@ -20,7 +20,7 @@ import {
   NOT_SCALAR,
 } from './compile-context.ts'
 import type { CompiledDate, ObservedAt } from './compile-date.ts'
-import { compileField } from './compile-field.ts'
+import { compileField, compileUnlisted } from './compile-field.ts'
 import type {
   FieldDefinition,
   LongBiometricDefinition,
@@ -169,6 +169,7 @@ function compileStatus(
   const withdrawn = new Map<FieldText, LeftOut>(
     definition.withdrawn?.map((text) => [text, { leftOut: `status ${text}` }]),
   )
+  const unlisted = compileUnlisted([...definition.keep, ...(definition.withdrawn ?? [])])
   const both = definition.withdrawn?.find((text) => kept.has(text))
   if (both !== undefined)
     context.report(
@@ -179,7 +180,10 @@ function compileStatus(
     branch: state.branch,
     read(scope) {
       const text = decisiveText(state, context, scope)
-      return kept.get(text) ?? withdrawn.get(text) ?? NOT_KEPT
+      const known = kept.get(text) ?? withdrawn.get(text)
+      const fault = known === undefined && typeof text === 'string' ? unlisted(text) : undefined
+      if (fault !== undefined) throw new CellWithoutValue(fault, state.from ?? '')
+      return known ?? NOT_KEPT
     },
   }
 }
@@ -251,7 +255,7 @@ export function compileBiometric(
       const measured = readValue(whole?.isHl7 === true ? text.replace(/^=\s*/, '') : text)
       if (measured === undefined) return COMPARATOR
       if (whole !== undefined && areOther(context, entries.get(key), whole.unitsOf(scope)))
-        return unread(rule, OTHER_UNITS)
+        return unread(rule, whole.isHl7 ? { ...OTHER_UNITS, part: 'OBX-6' } : OTHER_UNITS)
       const made = writers.get(key)?.write(rule, measured, scope, facts, rowDate)
       if (state !== undefined && state !== FINAL && made instanceof Entry) made.rank = state
       return made
@@ -358,6 +362,8 @@ function compileMeasurement(
       return rejected('biometric', rule, bounds.fault, bounds.from)
     if (typeof measured === 'object' && 'code' in measured) return rejected('biometric', rule, measured, from)
     const text = typeof measured === 'string' ? measured : measured.text
+    if (entry.unit === 'cm' && FEET_DOT_INCHES.test(text) && isFoot(context, unit.read(scope)))
+      return rejected('biometric', rule, FEET_OR_INCHES, from)
     const converted = conversion.same ? Number(text) : conversion.convert(Number(text))
     const value = conversion.same ? text : converted.toFixed(entry.decimals)
     const observedAt = date === undefined ? rowDate : date.read(scope)
@@ -379,24 +385,38 @@ function compileMeasurement(
   return { frameOf: () => framesOf().plain, write }
 }
 
+/** `5.11` in feet may be 5 feet 11 inches; `5.25` is not. */
+const FEET_DOT_INCHES = /^\d\.(?:0?[1-9]|1[01])$/
+const FEET_OR_INCHES = fault(
+  'value-not-feet-and-inches',
+  'the height may be in feet with decimals, or in feet and inches',
+)
+const isFoot = ({ units }: CompileContext, unit: FieldText): boolean =>
+  typeof unit === 'string' && units.resolve(unit)?.startsWith('[ft_') === true
+
 /** Shared by most records. */
 const NO_RANGE: readonly string[] = ['']
 
 const OTHER_UNITS: Unread = { part: 'unit', fault: OF_VALUE.units, ofValue: false }
 
-/** True where two units of a measurement give a number different values. */
+/** True where the texts of a unit give a number different values. A text without a known unit of the measurement says nothing. */
 function areOther(
   context: CompileContext,
   entry: BiometricEntry | undefined,
-  [one, other]: readonly string[],
+  texts: readonly string[],
 ): boolean {
-  if (entry === undefined || one === undefined || other === undefined) return false
-  const [first, second] = [conversionOf(context, entry, one), conversionOf(context, entry, other)]
-  if (!first.ok || !second.ok) return false
-  return [0, 1].some((value) => {
-    const [by, or] = [first.convert(value), second.convert(value)]
-    return Math.abs(by - or) > 1e-6 * Math.max(Math.abs(by), Math.abs(or))
+  if (entry === undefined || texts.length < 2 || texts.every((text) => text === texts[0])) return false
+  const [first, ...others] = texts.flatMap((text) => {
+    const conversion = conversionOf(context, entry, text)
+    return conversion.ok ? [conversion.convert] : []
   })
+  if (first === undefined) return false
+  return others.some((other) =>
+    [0, 1].some((value) => {
+      const [by, or] = [first(value), other(value)]
+      return Math.abs(by - or) > 1e-6 * Math.max(Math.abs(by), Math.abs(or))
+    }),
+  )
 }
 
 const unknownUnit = (message: string): Conversion => ({ ok: false, code: 'unit-unknown', message })

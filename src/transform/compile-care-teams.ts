@@ -6,6 +6,7 @@ import type { KeyPath } from '../system/yaml-file.ts'
 import { npiFault } from './codes.ts'
 import type { CompileContext } from './compile-context.ts'
 import { compileField, compileWhen } from './compile-field.ts'
+import { nameFault } from './compile-row.ts'
 import { type CareTeamDefinition, type FieldDefinition, isOptional } from './mapping-definition.ts'
 import { type CompiledRule, compileApplies, type RuleSite, recordRule, rejected } from './rule.ts'
 import { branchOf, type Scope } from './scope.ts'
@@ -65,6 +66,7 @@ function refusedNpi(
 
 const NO_NPI = fault('npi-missing', 'there is no NPI')
 const NO_NAME = fault('name-missing', 'there is no name')
+const DAMAGED = fault('name-damaged', 'a program or a spreadsheet damaged the name')
 const NO_TYPE = fault('type-missing', 'there is no type')
 /** In the order of writing. */
 const DETAILS = ['profile', 'phoneNumber', 'location', 'address', 'city', 'zip'] as const
@@ -91,6 +93,8 @@ export function compileCareTeam(
     const field = definition[key]
     return field === undefined ? [] : [{ key, field: fieldOf(key, field) }]
   })
+  // A constant is the author's.
+  const isChecked = context.checks.effects['damaged-key'] === 'reject' && name.from !== undefined
   const branch = branchOf(condition, date, primary, npi, name, type, ...details.map(({ field }) => field))
   const frameOf = source.each(({ type: sourceType, beforeKey, afterKey }) =>
     createFrame({
@@ -116,7 +120,8 @@ export function compileCareTeam(
       if (refused !== undefined) return refused
       const called = name.read(scope)
       if (typeof called !== 'string') return refuse(called, name.from)
-      if (called === '') return refuse(NO_NAME, name.from)
+      const damage = called === '' ? 'incomplete' : isChecked ? nameFault(called) : undefined
+      if (damage !== undefined) return refuse(damage === 'damaged' ? DAMAGED : NO_NAME, name.from)
       const observedAt = date === undefined ? rowDate : date.read(scope)
       if (!observedAt.ok) return { kind: 'careTeam', rule, issue: observedAt.issue }
       let more = ''

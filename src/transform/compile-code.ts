@@ -6,7 +6,7 @@ import { didYouMean } from '../system/schema-problems.ts'
 import type { KeyPath } from '../system/yaml-file.ts'
 import { codeFault } from './codes.ts'
 import type { CompileContext } from './compile-context.ts'
-import { compileAlternatives } from './compile-field.ts'
+import { compileAlternatives, compileUnlisted } from './compile-field.ts'
 import type { CodeDefinition } from './mapping-definition.ts'
 import { type LeftOut, rejected } from './rule.ts'
 import { branchOf, type Scope } from './scope.ts'
@@ -63,6 +63,10 @@ const leftOutCode = (code: string): LeftOut => ({
   leftOut: TOKEN.test(code) ? `code ${code}` : OTHER_CODES,
 })
 
+const MORE = fault('code-damaged', 'the text holds a known code and more')
+/** No code with remarks is longer. */
+const LONGEST_CODE = 200
+
 const MISSING = fault('code-missing', 'there is no code')
 
 function compileCode(
@@ -87,9 +91,22 @@ function compileCode(
     `the code is not in the ${system === undefined ? 'table' : `catalog's ${system} codes`}`,
   )
   const isLeftOut = whenUnknown === 'skip'
+  const unlisted = compileUnlisted(table?.keys() ?? [])
+  /** True for `I10, E11.9`, `LOINC:8480-6`, `I10.` or full-width digits: leaving the text out would lose a known code. */
+  const holdsKnown = (text: string): boolean =>
+    system !== undefined &&
+    text.length <= LONGEST_CODE &&
+    text
+      .normalize('NFKC')
+      .split(/[^A-Za-z0-9.-]+/)
+      .some((part) => entries.has(context.catalog.keyOf(system, part.replace(/^0+|[.-]+$/g, '')) ?? ''))
   const judge = (code: string): Judged => {
     const key = table?.get(code) ?? (system === undefined ? undefined : context.catalog.keyOf(system, code))
     if (key !== undefined && entries.has(key)) return { result: key }
+    const spelled = isLeftOut ? unlisted(code) : undefined
+    if (spelled !== undefined) return { result: spelled }
+    if (isLeftOut && context.checks.effects['damaged-code'] === 'reject' && holdsKnown(code))
+      return { result: MORE }
     const fault = codeFault(system, code)
     const effect = fault === undefined ? 'off' : context.checks.effects[fault.check]
     return effect === 'reject' && fault !== undefined

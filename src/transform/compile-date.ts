@@ -23,6 +23,7 @@ export interface CompiledDate {
 
 const DATE_MESSAGES = {
   'date-invalid': "the date matches none of the mapping's formats",
+  'date-ambiguous': "two of the mapping's formats read the date, as two days",
   'date-skipped-by-daylight-saving': 'this local time does not exist: the clocks went forward',
   'date-doubled-by-daylight-saving': 'this local time happened twice: the clocks went back',
 } as const

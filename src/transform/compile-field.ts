@@ -3,7 +3,7 @@
  * whatever the order of the keys: emptyWhen, split, extract, case, table. A field within `firstOf` gives another order.
  */
 import { RE2JS } from 're2js'
-import { fault } from '../model/record.ts'
+import { type Fault, fault } from '../model/record.ts'
 import type { KeyPath } from '../system/yaml-file.ts'
 import {
   CellWithoutValue,
@@ -138,7 +138,10 @@ function compileSteps(context: CompileContext, definition: FieldSteps, path: Key
   if (letters === 'lower') steps.push((text) => text.toLowerCase())
   if (table !== undefined) {
     const values = context.table(table, [...path, 'table'])
-    steps.push((text) => values.get(text) ?? otherwise ?? NOT_IN_TABLE)
+    const unlisted = compileUnlisted(values.keys())
+    steps.push(
+      (text) => values.get(text) ?? (otherwise === undefined ? NOT_IN_TABLE : (unlisted(text) ?? otherwise)),
+    )
   }
   return steps
 }
@@ -240,14 +243,14 @@ function compileTest(
 
 const UNLISTED = fault(
   'spelling-unlisted',
-  'the cell has a word of the condition in a spelling that the mapping does not list',
+  'the cell has a word of the mapping in a spelling that the mapping does not list',
 )
 /** Words of flags. */
 const YES = /^(?:y|yes|true|1|ja|oui|s[ií]|sim)$/
 const NO = /^(?:n|no|false|0|nein|non|n[aã]o)$/
-/** No word of a condition is longer. */
+/** No listed word is longer. */
 const LONGEST_WORD = 200
-/** Limit of remembered texts of a condition. */
+/** Limit of remembered texts. */
 const REMEMBERED = 1_000
 
 /** One text for all spellings of a word: of `Yes`, `y`, `TRUE` and `1.0`; of `7`, `007` and `7.0`; of `Type 2` and `TYPE  2`. */
@@ -259,24 +262,33 @@ function wordOf(text: string): string {
   return YES.test(word) ? 'yes' : NO.test(word) ? 'no' : word
 }
 
+/** Compiles the fault of texts that spell a listed word otherwise. @param listed words of the mapping */
+export function compileUnlisted(listed: Iterable<string>): (text: string) => Fault | undefined {
+  const words = new Set([...listed].map(wordOf))
+  const others = new Set([''])
+  return (text) => {
+    if (others.has(text)) return undefined
+    if (words.has(wordOf(text))) return UNLISTED
+    if (others.size < REMEMBERED) others.add(text)
+    return undefined
+  }
+}
+
 /**
- * Test for listed texts. In tables, another spelling of a listed word can be neither taken nor passed over: @throws CellWithoutValue
- * unless another condition on the column lists that spelling.
+ * Test for listed texts. Another spelling of a listed word can be neither taken nor passed over: @throws CellWithoutValue unless
+ * another condition on the column lists that spelling.
  */
 function oneOf(context: CompileContext, name: string, texts: readonly string[], path: KeyPath): TextTest {
   const blank = texts.find((text) => context.isBlank(text))
   if (blank !== undefined)
     context.report(path, `"${blank}" is empty by row.emptyWhen, so the condition never holds: write absent`)
   const values = new Set(texts)
-  if (context.names.trails !== undefined) return (text) => values.has(text)
   const listed = context.listedIn(name, texts)
-  const words = new Set(texts.map(wordOf))
-  const others = new Set([''])
+  const unlisted = compileUnlisted(texts)
   return (text) => {
     if (values.has(text)) return true
-    if (others.has(text)) return false
-    if (!listed.has(text) && words.has(wordOf(text))) throw new CellWithoutValue(UNLISTED, name)
-    if (others.size < REMEMBERED) others.add(text)
+    const fault = unlisted(text)
+    if (fault !== undefined && !listed.has(text)) throw new CellWithoutValue(fault, name)
     return false
   }
 }

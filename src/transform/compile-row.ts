@@ -108,7 +108,8 @@ export function compileRow(context: CompileContext, row: RowBlock): CompiledRow 
 
 const UNDONE: Readonly<Record<Undone, string>> = {
   formula: 'the reference of the person is a spreadsheet formula; its text is used',
-  invisible: 'the reference of the person has invisible characters; they are removed',
+  invisible:
+    'the reference of the person has invisible or decomposed characters; they are removed or composed',
 }
 
 /** The person's reference as sent, or the issue of a row without one. */
@@ -147,8 +148,8 @@ const UNKNOWN_PERSON: CompiledPerson = { bornAt: () => Number.NEGATIVE_INFINITY,
 /** Some words for none are names of people: `Nan`, `Na`, `Max`. */
 const COULD_BE_NAME = /^[\p{L}.]+$/u
 const NO_NAME = /^(?:NULL|null|[Uu]ndefined|[Uu]nknown|UNKNOWN|[Uu]nbekannt|[Ii]nconnue?|[Dd]esconocid[ao])$/
-/** A question mark for a lost letter; UTF-8 read as windows-1252 (`Ã©` for `é`); an entity of HTML; a formula. */
-const DAMAGED_NAME = /[\ufffd?]|[ÃÂ][\u0080-\u00bfŒœŠšŸŽžƒˆ˜\u2013-\u203a€™]|&#?\w+;|^=/u
+/** A question mark for a lost letter; UTF-8 read as windows-1252 (`Ã©` for `é`, `Å‚` for `ł`, `â€™` for `’`); an entity of HTML; a formula. */
+const DAMAGED_NAME = /[\ufffd?]|â€|ï¿½|[ÂÃÄÅ][\u0080-\u00bfŒœŠšŸŽžƒˆ˜\u2013-\u203a€™]|&#?\w+;|^=/u
 
 const DAMAGE = {
   incomplete: 'a word or sign for none',
@@ -157,13 +158,19 @@ const DAMAGE = {
 
 /** Fault of a text of a registration, which the gateway could never correct. */
 function registeredFault(of: string, text: string): keyof typeof DAMAGE | undefined {
-  const isName = of === 'firstName' || of === 'lastName'
-  if (!isName && of !== 'postalCode') return undefined
+  if (of === 'firstName' || of === 'lastName') return nameFault(text)
+  if (of !== 'postalCode') return undefined
   const read = readReference(text)
   const code = 'code' in read ? read.code : undefined
-  if (code === 'account-missing' && !(isName ? COULD_BE_NAME : /\d/).test(text)) return 'incomplete'
-  if (!isName) return code === 'account-damaged' || text.startsWith('=') ? 'damaged' : undefined
-  if (NO_NAME.test(text) || !/\p{L}/u.test(text)) return 'incomplete'
+  if (code === 'account-missing' && !/\d/.test(text)) return 'incomplete'
+  return code === 'account-damaged' || text.startsWith('=') ? 'damaged' : undefined
+}
+
+/** Fault of a name of a person or provider. */
+export function nameFault(text: string): keyof typeof DAMAGE | undefined {
+  const read = readReference(text)
+  const isNone = 'code' in read && read.code === 'account-missing' && !COULD_BE_NAME.test(text)
+  if (isNone || NO_NAME.test(text) || !/\p{L}/u.test(text)) return 'incomplete'
   return DAMAGED_NAME.test(text) ? 'damaged' : undefined
 }
 

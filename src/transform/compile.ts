@@ -24,7 +24,7 @@ import {
 import { type CsvRow, isTable, type JsonRow, type Origin, type Row } from '../model/row.ts'
 import { refusal, type YamlFile } from '../system/yaml-file.ts'
 import { compileEntry, DELETED } from './bundle-entries.ts'
-import { checkBloodPressure, compileDateCheck } from './checks.ts'
+import { checkBloodPressure, compileDateCheck, rejectCorrected } from './checks.ts'
 import { compileAssessment } from './compile-assessment.ts'
 import { compileBiometric } from './compile-biometrics.ts'
 import { besidePrimary, compileCareTeam } from './compile-care-teams.ts'
@@ -122,8 +122,7 @@ export function compileMapping(
     const mapper = (now: number): RowMapper => {
       refuseUnread(context)
       const mapper = assemble(row, source, rules, names, context, now)
-      const whole = hasDoubts(definition) ? guarded(mapper) : mapper
-      return Object.assign(whole, { recogniser: recogniserOf(row, context) })
+      return Object.assign(guarded(mapper), { recogniser: recogniserOf(row, context) })
     }
     const { reads, words, exportJoins } = context
     return { mapper, reads, words, exportJoins }
@@ -179,7 +178,6 @@ function compileRules(
   rowReads: readonly string[],
 ): CompiledRule[] {
   const { row, biometrics, conditions, careTeams, medicalRecords, assessment } = definition
-  const isGuarded = hasDoubts(definition)
   if (isRoster({ biometrics, conditions, careTeams, medicalRecords, assessment }))
     return [compilePerson(source)]
   const rules: CompiledRule[] = []
@@ -211,7 +209,7 @@ function compileRules(
           path,
           "needs its own observedAt: the row's observedAt is read from a level outside this rule",
         )
-      if (rule !== undefined) rules.push(isGuarded ? guardedRule(rule, section, name) : rule)
+      if (rule !== undefined) rules.push(guardedRule(rule, section, name))
       const earlier = name === undefined ? undefined : sections.get(name)
       if (earlier !== undefined)
         context.report(
@@ -236,26 +234,22 @@ function compileRules(
   return rules
 }
 
-/** True where a condition may be undecidable: in a table, and in cells of a joined workbook. */
-const hasDoubts = ({ read, joins = {} }: Pick<MappingDefinition, 'read' | 'joins'>): boolean =>
-  isTable(read.format) || Object.values(joins).some((join) => join.read?.format === 'xlsx')
-
-function guard<Result>(act: () => Result, reject: (cell: CellWithoutValue) => Result): Result {
-  try {
-    return act()
-  } catch (error) {
-    if (error instanceof CellWithoutValue) return reject(error)
-    throw error
-  }
+/** @throws any other error */
+function cellOf(error: unknown): CellWithoutValue {
+  if (error instanceof CellWithoutValue) return error
+  throw error
 }
 
 const guarded =
   (mapper: RowMapper): RowMapper =>
-  (source) =>
-    guard(
-      () => mapper(source),
-      ({ fault, field }) => rejectedRow(source, issueOf(fault, field)),
-    )
+  (source) => {
+    try {
+      return mapper(source)
+    } catch (error) {
+      const { fault, field } = cellOf(error)
+      return rejectedRow(source, issueOf(fault, field))
+    }
+  }
 
 const KIND_OF = new Map<string, RecordKind>([
   ['biometrics', 'biometric'],
@@ -267,18 +261,29 @@ const KIND_OF = new Map<string, RecordKind>([
 function guardedRule(rule: CompiledRule, section: string, name: string | undefined): CompiledRule {
   const kind = KIND_OF.get(section)
   if (kind === undefined) return rule
-  const reject =
-    (ordinals: Map<string, number>) =>
-    ({ fault, field }: CellWithoutValue): RejectedRecord =>
-      rejected(kind, recordRule(name, 'unmapped', rule.branch, ordinals), fault, field)
+  const reject = (error: unknown, ordinals: Map<string, number>): RejectedRecord => {
+    const { fault, field } = cellOf(error)
+    return rejected(kind, recordRule(name, 'unmapped', rule.branch, ordinals), fault, field)
+  }
   const { apply, unread } = rule
+  // No closures: each rule of each row passes here.
   return {
     ...rule,
-    apply: (scope, facts, observedAt, ordinals) =>
-      guard<ReturnType<typeof apply>>(() => apply(scope, facts, observedAt, ordinals), reject(ordinals)),
+    apply(scope, facts, observedAt, ordinals) {
+      try {
+        return apply(scope, facts, observedAt, ordinals)
+      } catch (error) {
+        return reject(error, ordinals)
+      }
+    },
     ...(unread && {
-      unread: (scope, ordinals) =>
-        guard<ReturnType<typeof unread>>(() => unread(scope, ordinals), reject(ordinals)),
+      unread(scope: Scope, ordinals: Map<string, number>) {
+        try {
+          return unread(scope, ordinals)
+        } catch (error) {
+          return reject(error, ordinals)
+        }
+      },
     }),
   }
 }
@@ -344,11 +349,13 @@ const recogniserOf = (row: CompiledRow, { checks, exponents }: CompileContext): 
   identify(source) {
     checks.begin()
     exponents.begin('')
-    const identity = guard(
-      () => row.identify(rootScope(source)),
-      () => undefined,
-    )
-    return identity?.ok === true ? identity : undefined
+    try {
+      const identity = row.identify(rootScope(source))
+      return identity.ok ? identity : undefined
+    } catch (error) {
+      cellOf(error)
+      return undefined
+    }
   },
   complete(source, identified, known) {
     const root = rootScope(source)
@@ -530,6 +537,7 @@ function assemble(
     const date = isDated ? row.observedAt.read(root) : undefined
     if (date && !date.ok) return rejectedRow(source, date.issue, account)
     const parts = work.partsOf({ root, facts, born: row.bornAt(root), date })
+    rejectCorrected(parts.records, parts.withdrawn, parts.rejected)
     checkBloodPressure(checks, parts.records, parts.rejected)
     parts.warnings = checks.warnings(parts.rejected)
     return orSkipped(mappedRow(row, source, root, identity, parts))

@@ -6,7 +6,11 @@
 import { DateTime, FixedOffsetZone, IANAZone, type Zone } from 'luxon'
 import { didYouMean } from '../system/schema-problems.ts'
 
-type DateFault = 'date-invalid' | 'date-skipped-by-daylight-saving' | 'date-doubled-by-daylight-saving'
+type DateFault =
+  | 'date-invalid'
+  | 'date-ambiguous'
+  | 'date-skipped-by-daylight-saving'
+  | 'date-doubled-by-daylight-saving'
 
 /** Milliseconds since the epoch, with the offset of the text (minutes east of UTC); or the fault. */
 export type Instant =
@@ -43,7 +47,7 @@ export function formatFault(format: string): string | undefined {
 }
 
 /**
- * Compiles the forms, tried in order, into a parser.
+ * Compiles the forms, tried in order, into a parser. A text that two of them read as two instants is ambiguous.
  * @param formats luxon tokens (`MM/dd/yyyy HH:mm`) or names of NAMED_FORMS
  */
 export function compileInstant(
@@ -61,15 +65,22 @@ export function compileInstant(
       : { ok: true, at: wall - offset * 60_000, offset }
   }
   const forms = formats.map((format) => compileForm(format, toInstant, options))
+  const written = forms.filter((_, at) => !SERIALS.has(formats[at] ?? ''))
   return (text) => {
-    let found = INVALID
-    for (const form of forms) {
-      found = form(text)
-      if (found.ok || found.code !== 'date-invalid') break
-    }
-    return found
+    const found =
+      forms
+        .values()
+        .map((form) => form(text))
+        .find(isRead) ?? INVALID
+    if (written.length < 2 || !found.ok) return found
+    const isOther = (one: Instant): boolean => isRead(one) && !(one.ok && one.at === found.at)
+    return written.some((form) => isOther(form(text))) ? AMBIGUOUS : found
   }
 }
+
+const isRead = (found: Instant): boolean => found.ok || found.code !== 'date-invalid'
+/** Forms of plain numbers: a written date is a number, too. */
+const SERIALS: ReadonlySet<string> = new Set(['EPOCH_MS', 'EXCEL', 'EXCEL_1904'])
 
 /** Forms of a calendar day; `century` as in `InstantOptions`. */
 interface DayForms {
@@ -194,6 +205,7 @@ function parseSerial(text: string, zero: number, first: number, last: number, lo
 const WIDEST_OFFSET = 14 * 60
 
 const INVALID: Instant = { ok: false, code: 'date-invalid' }
+const AMBIGUOUS: Instant = { ok: false, code: 'date-ambiguous' }
 
 const atOffset = (wall: number, offset: number): Instant =>
   !Number.isNaN(wall) && Math.abs(offset) <= WIDEST_OFFSET

@@ -42,6 +42,10 @@ const SPACES = /[\p{Cc}\p{Z}]+/gu
 
 const DECIMALS = /^[-+]?\d+[.,]0+$/
 const FLOATING = /^[-+]?\d+[.,]\d+E[-+]?\d{1,3}$/i
+/** Dashes that programs put in the place of a hyphen, and characters of full width. */
+const REPLACED = /[\u2010-\u2015\u2212\uff01-\uff5e]/
+/** `2-Apr` for `4-2`, as a spreadsheet shows it. */
+const DAY = /^\d{1,2}-(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)$/
 const THOUSANDS = /^\d{1,3}(?:,\d{3})+$/
 
 /** Damage of a reference; undefined where none shows. */
@@ -49,6 +53,9 @@ function damageOf(text: string): string | undefined {
   if (isExponent(text) || FLOATING.test(text))
     return 'is in scientific notation: a spreadsheet dropped its digits'
   if (DECIMALS.test(text)) return 'has decimals: a program read it as a number'
+  if (REPLACED.test(text))
+    return 'has typographic dashes or full-width characters: a program replaced the typed ones'
+  if (DAY.test(text)) return 'is a day of a month: a spreadsheet converted it'
   if (THOUSANDS.test(text)) return 'has separators of thousands: it was formatted as a number'
   return text.startsWith("'") ? "begins with an apostrophe: a spreadsheet's mark for text" : undefined
 }
@@ -82,7 +89,7 @@ const LONGEST = 1_000
 /** Undoes damage, for keys and references alike: a row in damaged and in clean form is one row. */
 export function undone(text: string): { readonly text: string; readonly undone: Undone | undefined } {
   if (PLAIN.test(text) || text.length > LONGEST) return { text, undone: undefined }
-  const visible = text.replaceAll(INVISIBLE, '').replaceAll(SPACES, ' ').trim()
+  const visible = text.normalize('NFC').replaceAll(INVISIBLE, '').replaceAll(SPACES, ' ').trim()
   const [, inner] = FORMULA.exec(visible) ?? []
   if (inner !== undefined) return { text: inner.trim(), undone: 'formula' }
   return { text: visible, undone: visible === text ? undefined : 'invisible' }

@@ -187,7 +187,7 @@ export function refuseMissing(
       remedy:
         found.size === 0
           ? 'None of the mapped columns is there: check that the first line is the header, and that this is the right file.'
-          : `The export has: ${columns.join(', ')}. Correct the names in the mapping, or ask the vendor about missing columns. A constant text is written { constant: … }.`,
+          : `Unread columns: ${columns.filter((one) => !found.has(one)).join(', ') || 'none'}. Correct the names in the mapping, or ask the vendor about missing columns.`,
     },
   )
 }

@@ -29,7 +29,7 @@ interface WholeContext {
 interface WholeValue {
   /** Finds an unread part. @param hasValue true where the rule has read a value; without a value, only parts of the value itself count */
   unread(scope: Scope, hasValue: boolean): Unread | undefined
-  /** Unit and code of a FHIR quantity that is the value, where the two texts differ; else empty. */
+  /** Different texts for the unit of the value: unit and code of a FHIR quantity, or OBX-6; else empty. */
   unitsOf(scope: Scope): readonly string[]
   /** A structured number's comparator can be `=` (HL7 v2.5.1, 2.A.66). */
   readonly isHl7: boolean
@@ -55,19 +55,11 @@ export function compileWhole(
       { trailsOf, value, rule: [...value, ...beside], mapping, ignore },
       KINDS[of],
     )
-    const [quantity] = ignore.has('unit')
-      ? []
-      : value.flatMap((name) => {
-          const trails = trailsOf(name)
-          const at = trails.at(-1)?.steps.indexOf('valueQuantity') ?? -1
-          return at < 0 ? [] : (anchorAt(trails, at + 1) ?? [])
-        })
+    const [unit] = value.flatMap((name) => unitOn(trailsOf(name), ignore))
     return {
       unitsOf(scope) {
-        const at = quantity && follow(scope[quantity.from], quantity.steps)
-        if (at === undefined || at === null || at === SEVERAL) return []
-        const { unit, code } = membersOf(at)
-        return typeof unit === 'string' && typeof code === 'string' && unit !== code ? [unit, code] : []
+        const at = unit && follow(scope[unit.anchor.from], unit.anchor.steps)
+        return at === undefined || at === null || at === SEVERAL ? [] : (unit?.textsOf(at) ?? [])
       },
       isHl7: value.some((name) => segmentIn(trailsOf(name).at(-1)?.steps ?? [], 'OBX', 5) !== undefined),
       unread(scope, hasValue) {
@@ -85,6 +77,38 @@ export function compileWhole(
     done ??= work()
     return done
   }
+}
+
+/** Components of OBX-6 that name a coding system (HL7 v2.5.1, 2.A.7). */
+const SYSTEM = /(?:^|\.)[36]$/
+
+/** Unit beside a value on the trails, which may have several texts: unit and code of a quantity of FHIR, or OBX-6. */
+function unitOn(
+  trails: readonly Trail[],
+  ignore: ReadonlySet<string>,
+): { readonly anchor: Anchor; readonly textsOf: (at: JsonValue) => readonly string[] }[] {
+  const steps = trails.at(-1)?.steps ?? []
+  const quantity = steps.indexOf('valueQuantity')
+  const anchorOf = (length: number) => anchorAt(trails, length)
+  if (quantity >= 0) {
+    const anchor = ignore.has('unit') ? undefined : anchorOf(quantity + 1)
+    const textsOf = (at: JsonValue): string[] => {
+      const { unit, code } = membersOf(at)
+      return [unit, code].filter((text) => typeof text === 'string')
+    }
+    return anchor === undefined ? [] : [{ anchor, textsOf }]
+  }
+  const place = segmentIn(steps, 'OBX', 5)
+  const anchor = place && !ignore.has('OBX-6') ? anchorOf(place.length) : undefined
+  if (place === undefined || anchor === undefined) return []
+  const textsOf = (at: JsonValue): string[] => {
+    const field = follow(at, place.stepsTo(6))
+    if (typeof field !== 'object' || field === null) return []
+    return Object.entries(membersOf(repetitionsOf(field)[0][0])).flatMap(([name, part]) =>
+      typeof part === 'string' && !SYSTEM.test(name) ? [part] : [],
+    )
+  }
+  return [{ anchor, textsOf }]
 }
 
 /** Finds an unread part; a part of the value itself takes precedence over parts beside it. */
@@ -107,7 +131,7 @@ export const OF_VALUE = {
   repeated: fault('value-repeated', 'the value is repeated, and the rule reads one of them'),
   part: fault('value-part-unread', 'the value has a part that the rule does not read'),
   joined: fault('value-not-a-number', 'the value is two numbers with nothing between them'),
-  units: fault('unit-mismatch', 'unit and code of the quantity are different units'),
+  units: fault('unit-mismatch', 'code and text of the unit are different units'),
   bound: fault(
     'value-with-comparator',
     'a sign beside the value makes it a bound (below or above detection)',

@@ -556,8 +556,8 @@ function columnMessages({ missing, added, renamed, reordered }: ColumnDrift): st
   if (missing.length > 0) messages.push(`missing: ${listed(missing)}`)
   if (added.length > 0) messages.push(`new: ${listed(added)}`)
   for (const { from, to, by } of renamed) {
-    const why = by === 'place' ? 'it stands in its place' : 'its values look alike'
-    messages.push(`${quoted(from)} may be named ${quoted(to)} now: ${why}`)
+    const why = by === 'place' ? 'same position' : 'similar values'
+    messages.push(`${quoted(from)} was probably renamed ${quoted(to)} (${why})`)
   }
   if (reordered !== undefined) messages.push(`in another order, from ${quoted(reordered)} on`)
   return messages

@@ -360,6 +360,8 @@ interface PeopleFacts {
     readonly split: number
     /** Different names of people who can be registered, estimated for many. */
     readonly names: { readonly first: number; readonly last: number }
+    /** Rows with a postal code of five digits, and of three or four digits alone. */
+    readonly postalCodes: { readonly five: number; readonly short: number }
   }
   readonly sexes: Readonly<Record<string, number>>
   /** Medians of measurements by catalog key and gender, given enough values. */
@@ -386,6 +388,7 @@ function createPeople() {
   const sexes: Record<string, number> = {}
   const bySex = new Map<string, DDSketch>()
   const names = { first: new HashSample<true>(), last: new HashSample<true>() }
+  const postalCodes = { five: 0, short: 0 }
   let registered = 0
   return {
     /** Counts a row. @returns the day of birth, if known */
@@ -400,7 +403,9 @@ function createPeople() {
         return undefined
       }
       registered++
-      const { firstName, lastName, dateOfBirth, gender } = draft.registration
+      const { firstName, lastName, dateOfBirth, gender, postalCode } = draft.registration
+      if (/^\d{5}(?:-?\d{4})?$/.test(postalCode)) postalCodes.five++
+      else if (/^\d{3,4}$/.test(postalCode)) postalCodes.short++
       names.first.of(hashOf(firstName), seen)
       names.last.of(hashOf(lastName), seen)
       const identity = hashOf(`${firstName}|${lastName}|${dateOfBirth}`)
@@ -448,6 +453,7 @@ function createPeople() {
           met: met.length,
           split: met.filter(({ split }) => split).length,
           names: { first: names.first.different(), last: names.last.different() },
+          postalCodes: { ...postalCodes },
         },
         sexes: { ...sexes },
         bySex: medians,

@@ -297,6 +297,12 @@ function judgePeople({ people, rows, sexes, bySex }: FitFacts, tell: Tell): void
       'registration-incomplete',
       `${percent(incomplete / (incomplete + people.registered))} of the people cannot be registered, most for ${mostOf(people.incomplete)}`,
     )
+  const { five, short } = people.postalCodes
+  if (short > 0 && five >= FEWEST_VALUES)
+    tell(
+      'postal-codes-short',
+      `${short} postal codes have three or four digits, and ${five} have five: did a spreadsheet drop zeros?`,
+    )
   const [sex, ...others] = Object.keys(sexes)
   if (sex !== undefined && others.length === 0 && total(sexes) >= MANY)
     tell('one-sex', `everybody is registered as ${sex}: check the column and the table`)

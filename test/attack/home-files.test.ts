@@ -133,7 +133,7 @@ test('a home where none can be: said at once', async () => {
   const home = '/proc/x/home'
   const { start, job } = await createWorkplace({ WAYBILL_HOME: home })
   await job('j', JOB.replace('clinic', 'flat-screening'))
-  const { code, err } = await endedWithin(20_000, start('run', 'j'))
+  const { code, err } = await endedWithin(120_000, start('run', 'j'))
   expect({ code, err }).toEqual({
     code: 2,
     err: expect.stringContaining(`the home ${home} cannot be made`),
@@ -152,7 +152,7 @@ test('no more files can be opened: told by its name, and the run goes on when th
       cwd: folder,
       env: { PATH: process.env['PATH'], ...environment },
     })
-    const run = await endedWithin(30_000, child)
+    const run = await endedWithin(120_000, child)
     code = run.code
     said.push(run.out + run.err)
   }

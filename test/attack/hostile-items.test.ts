@@ -134,7 +134,7 @@ test.each([
 ])('a reference with %s that no command can be given ends that person, and is not shown', async (_, text) => {
   const ended = await runShell({
     command: 'echo token',
-    timeoutMs: 10_000,
+    timeoutMs: 60_000,
     environment: { PATH: process.env['PATH'], WAYBILL_ACCOUNT_REFERENCE: text },
     isRead: true,
   })

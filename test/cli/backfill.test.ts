@@ -211,7 +211,7 @@ describe('a run of the same job that comes while a backfill is on', () => {
     const { code, out, err } = (await scene.nightly) ?? expect.fail('no run came')
     expect({ code, err }).toMatchObject({ code: 0 })
     expect(err).toContain('open batches are settled first')
-    expect(err).not.toContain('goes on where it stopped')
+    expect(err).not.toContain('to continue')
     const own = summaryOf({ code, out, err })
     expect(own.records.biometric).toMatchObject({ made: 12, accepted: 6, unchanged: 6 })
     expect(await stored(scene.store)).toEqual(recordsOf([...WEEK.slice(0, 3), TODAY]).sort())
@@ -328,7 +328,7 @@ test('a delivery that takes the name of an export which a killed backfill has re
   expect(await scene.backfill()).toMatchObject({ code: 0 })
   expect(await readdir(inbox)).toEqual([])
   expect(await peopleOf(scene)).toContain('cat')
-}, 60_000)
+})
 
 test('a backfill reads a file that was left aside, and the newer one of its name', async () => {
   const [day = ''] = DAYS
@@ -340,7 +340,7 @@ test('a backfill reads a file that was left aside, and the newer one of its name
   expect(await peopleOf(scene)).toEqual(['ann', 'ben', 'cat'])
   expect(await readdir(inbox)).toEqual([])
   expect(await readdir(join(inbox, '../done'))).toEqual([nameOf(day), `${nameOf(day)}.1`])
-}, 60_000)
+})
 
 test('what a killed run has under way is settled before a backfill begins, and not sent again', async () => {
   const scene = await openScene(WEEK, { at: { 1: killed() }, folder: 'history' })
@@ -395,7 +395,7 @@ test('what is typed to go on has the rate and the folder; another rate is taken,
   const { code, out, err } = await ended(scene.start('--in', 'two words', '--rate', '50'))
   expect(code).toBe(130)
   expect(out).toContain(`\n    ${typed}\n`)
-  expect(err).toContain(`Type \`${typed}\` again: it goes on where it stopped.`)
+  expect(err).toContain(`Type \`${typed}\` again to continue.`)
   expect(err).not.toContain('Run the job again')
   const { workplace } = scene.clinic
   expect((await workplace.waybill('needs')).out).toContain(typed)

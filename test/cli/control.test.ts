@@ -55,7 +55,7 @@ test('a run of another process is stopped: what is under way is finished, and th
   const scene = await openScene()
   const { over, release } = await scene.begin()
   const stopping = ended(scene.workplace.start('stop', 'clinic', '--by', 'ann'))
-  await vi.waitFor(() => expect(scene.query('select stop_by from lease')).toEqual([{ stop_by: 'ann' }]), {
+  await vi.waitFor(() => expect(scene.query('select stop_by from run')).toEqual([{ stop_by: 'ann' }]), {
     timeout: 60_000,
   })
   // It looks once a second.

@@ -203,7 +203,7 @@ test('a run that is under way is told with its holder; one that was killed, with
   await running
   const [code, bad] = trouble(await workplace.waybill('doctor', '--json'))
   expect(code).toBe(0)
-  expect(bad).toEqual(['warning needs: clinic stopped before the end (stopped): it goes on where it stopped'])
+  expect(bad).toEqual(['warning needs: clinic stopped before the end (stopped)'])
 })
 
 test('a ledger that is damaged, or none at all', async () => {

@@ -66,7 +66,7 @@ test('by default drift is warned about, by the run and by show, and the export i
   const clinic = await openWatched('')
   await clinic.deliver('b1.csv', delivery('b1', { rows: 20, header: RENAMED, weight: pounds }))
   const expected = [
-    'b1.csv warn columns: "remark" may be named "comment" now: it stands in its place',
+    'b1.csv warn columns: "remark" was probably renamed "comment" (same position)',
     'b1.csv warn rows: 20, usually 50',
     'b1.csv warn mix: body-weight in [lb_av] 50.0 %, usually 0.0 %',
     'b1.csv warn mix: body-weight in kg 50.0 %, usually 100.0 %',
@@ -78,7 +78,7 @@ test('by default drift is warned about, by the run and by show, and the export i
   expect([ended.code, driftOf(ended)]).toEqual([0, expected])
   expect(summaryOf(ended).records.biometric.accepted).toBe(3 * 20)
   const { out } = await clinic.workplace.waybill('show')
-  expect(out).toMatch(/warn +b1.csv +columns +"remark" may be named "comment" now/)
+  expect(out).toMatch(/warn +b1.csv +columns +"remark" was probably renamed "comment"/)
 
   // What was delivered is what later ones are compared with, and the same file is not compared again.
   const again = await clinic.run()
@@ -109,7 +109,7 @@ test('where the job says so nothing of it is sent, the others are, until it is a
   )
   expect(stopped.err).not.toContain('b1-0')
   expect(driftOf(stopped)).toEqual([
-    'b1.csv stop columns: "remark" may be named "comment" now: it stands in its place',
+    'b1.csv stop columns: "remark" was probably renamed "comment" (same position)',
     'b2.csv stop mix: body-weight in [lb_av] 50.0 %, usually 0.0 %',
     'b2.csv stop mix: body-weight in kg 50.0 %, usually 100.0 %',
     'b3.csv stop rows: 20, usually 50',

@@ -81,9 +81,11 @@ test('from a failed run to a clean balance by the commands that show suggests', 
 
   // The gateway shows Ann's profile, and then none any more.
   await putFaults(store.url, [{ on: 'readConditions', do: 'refuse', status: 400, when: { after: 1 } }])
-  for (const line of typedAs((await type(show)).out, 'Nobody can tell')) await type(line)
+  const doubtful = (await type(show)).out
+  for (const step of ['Or, to look and send nothing', 'To look for the records in doubt'])
+    for (const line of typedAs(doubtful, step)) await type(line)
   const undecided = (await type(show)).out
-  const [look = '', accept = ''] = typedAs(undecided, 'What is in doubt even then')
+  const [look = '', accept = ''] = typedAs(undecided, 'For records still in doubt')
   expect((await type(look)).out).toContain('-000002-type-2-diabetes-')
   // Whoever runs it looks the id up, and has it.
   const stored = (await store.records('condition')).map(({ transactionId }) => transactionId)

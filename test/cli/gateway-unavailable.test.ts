@@ -5,8 +5,6 @@ import { ANN, BEN, between, GOOD, HEADER, JOB, openClinic, rejectsOf } from './c
 import { ended, summaryOf } from './command-line.ts'
 import { startReferenceStore } from './reference-store.ts'
 
-const PATIENT = { timeout: 60_000, interval: 50 }
-
 describe('a gateway that cannot be had', () => {
   test('not reachable: exit 3 after the job’s patience; once it is, the run goes on and nothing is doubled', async () => {
     const first = await startReferenceStore({ open: true, port: await closedPort() })
@@ -144,11 +142,14 @@ test('who looks on is told that a run waits, and why; not of one that was killed
   const killed = await startWaiting()
   const cause = `failed: ECONNREFUSED, at ${first.url}`
   // It is told and written at the same time.
-  const listed = await vi.waitFor(async () => {
-    const text = await shown('runs')
-    expect(text).toContain(' waits for the gateway since ')
-    return text
-  }, PATIENT)
+  const listed = await vi.waitFor(
+    async () => {
+      const text = await shown('runs')
+      expect(text).toContain(' waits for the gateway since ')
+      return text
+    },
+    { timeout: 60_000 },
+  )
   expect(listed).toMatch(/ clinic +waiting +0 /)
   const [head, ...lines] = (await shown('show')).split('\n').slice(1)
   expect(head).toMatch(/: under way since /)

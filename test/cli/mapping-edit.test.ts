@@ -197,7 +197,7 @@ test('open decisions, errors and rejected rules lead to their lines, and columns
     await page.keyboard.press('Enter')
     expect(await page.locator(':target').textContent({ timeout: 2_000 })).toContain('DECIDE: <b>is</b>')
     await page.locator(':target').waitFor({ timeout: 2_000 })
-  }, 20_000)
+  }, 60_000)
 
   // The second row: its diastolic pressure is no number.
   const rejected = page.locator('section').nth(1).locator('li a')
@@ -210,7 +210,7 @@ test('open decisions, errors and rejected rules lead to their lines, and columns
   await vi.waitFor(async () => {
     await page.locator('#problem a', { hasText: `line ${lineOf - 1}` }).click({ timeout: 2_000 })
     expect(await page.locator(':target').textContent({ timeout: 2_000 })).toContain('sauce:')
-  }, 20_000)
+  }, 60_000)
   // What stood open stays so when the page follows a save, and a draft that is broken still has its decisions.
   expect(await page.locator('#mapping pre').isVisible()).toBe(true)
   expect(await page.locator('#decisions li').count()).toBe(1)

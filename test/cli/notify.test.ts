@@ -87,7 +87,7 @@ test('a receiver that fails changes nothing about the run; the doctor knows, and
   expect(looked.code).toBe(0)
   expect(looked.out).toContain('1 notice of clinic not delivered')
   const { out: needs } = await clinic.workplace.waybill('needs')
-  expect(needs).toContain(`webhook ${host} takes no notices: the webhook answered 404. Once that is mended`)
+  expect(needs).toContain(`webhook ${host} takes no notices: the webhook answered 404. After the repair`)
   expect(needs).toContain('    waybill notify clinic\n')
   const shown = async () => (await clinic.workplace.waybill('show', summaryOf(first).run)).out
   expect(await shown()).toContain(`\nUnsent   webhook ${host} (the webhook answered 404; retried later)\n`)

@@ -33,7 +33,7 @@ async function heldParts(url: string, count: number): Promise<void> {
   try {
     const held = async (): Promise<number> =>
       (await client.query('select 1 from lease where part > 0 and expires_at > 0')).rowCount ?? 0
-    await expect.poll(() => held().catch(() => 0), { timeout: 30_000, interval: 50 }).toBe(count)
+    await expect.poll(() => held().catch(() => 0), { interval: 50 }).toBe(count)
   } finally {
     await client.end()
   }
@@ -165,7 +165,7 @@ test('a part whose worker died before or behind its settlement, or whose ticket 
     const place = { run: run?.id ?? '', exportRow: Number(run?.exported), number }
     const request = { what: 'part', job: 'clinic', ...place } as const
     const sent = (await tickets.send(`part ${number}`, request)) ?? expect.fail('no ticket')
-    await expect.poll(() => tickets.stateOf(sent), { timeout: 30_000 }).toEqual({ run: place.run, exit: 0 })
+    await expect.poll(() => tickets.stateOf(sent)).toEqual({ run: place.run, exit: 0 })
     return batches - before
   }
   // Behind the settlement: nothing is left but the ticket.

@@ -148,7 +148,7 @@ notify: { webhook: "${hook.url}/hook", on: always }
     .filter(({ body }) => JSON.parse(body).type === 'waybill.digest')
     .map(({ body }) => Digest.parse(JSON.parse(body)).data)
   expect(digests.map(({ title }) => title)).toEqual([
-    'Waybill: 1 failed, 0 ended by themselves since, 1 needs you: clinic stopped before the end (gateway-unreachable): it goes on where it stopped',
+    'Waybill: 1 failed, 0 ended by themselves since, 1 needs you: clinic stopped before the end (gateway-unreachable)',
   ])
   expect(digests[0]).toMatchObject({
     failure: true,

@@ -66,6 +66,36 @@ describe('records in doubt that are accepted', () => {
     expect((await clinic.stored()).filter((record) => record === 'ann heart-rate 61')).toHaveLength(1)
   })
 
+  test('free the records that waited for them: the next run sends those, and no run needs anybody', async () => {
+    const clinic = await openFaultyClinic()
+    await clinic.deliver('day.csv', `${HEADER}${ANN}`)
+    const doubtful = await runInDoubt(clinic, 'pass-then-reset')
+    await clinic.deliver('day.csv', `${HEADER}${ANN}${ANN.replace('03-02,61', '04-02,66')}`)
+    const waiting = summaryOf(await clinic.run())
+    expect(waiting.records.biometric).toMatchObject({ made: 6, accepted: 0, inDoubt: 6 })
+    await clinic.workplace.waybill('resolve', doubtful.run, '--accept')
+    const next = summaryOf(await clinic.run())
+    expect(next.records.biometric).toMatchObject({ made: 6, accepted: 3, unchanged: 3 })
+    expect((await showOf(clinic, waiting.run)).records.biometric).toMatchObject({ inDoubt: 0 })
+    expect((await clinic.workplace.waybill('needs')).out).toBe('Nothing needs somebody.\n')
+  })
+
+  test('and turn out not to be stored need somebody, though their run was acknowledged before', async () => {
+    const clinic = await openFaultyClinic()
+    await clinic.deliver('day.csv', `${HEADER}${ANN}`)
+    const { run } = await runInDoubt(clinic, 'reset')
+    await clinic.workplace.waybill('acknowledge', run)
+    await clinic.workplace.waybill('reconcile', run)
+    const [need] = JSON.parse((await clinic.workplace.waybill('needs', '--json')).out).needs
+    expect(need).toMatchObject({ cause: 'left-rejected', records: 3, runs: [run] })
+    expect((await clinic.workplace.waybill('show', run)).out).toContain(
+      `waybill rerun ${run} --only rejected`,
+    )
+    await clinic.workplace.waybill('rerun', run, '--only', 'rejected')
+    expect((await clinic.workplace.waybill('needs')).out).toBe('Nothing needs somebody.\n')
+    expect(await clinic.stored()).toHaveLength(3)
+  })
+
   test('one by one: the others stay in doubt; trace tells what was decided', async () => {
     const clinic = await openFaultyClinic()
     await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}`)

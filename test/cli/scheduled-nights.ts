@@ -1,27 +1,9 @@
 /** Keeps the schedule of a workplace within this process, on a clock that goes on to the next moment that is waited for; all else is real. */
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { ClientRequest } from 'node:http'
-import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { WaybillError } from '../../src/model/errors.ts'
 import { createIdleClock } from '../load/idle-clock.ts'
 import type { HookServer } from '../notify/hook-server.ts'
 import { type Ended, ended, type Workplace } from './command-line.ts'
-
-/** Number of requests of this process that are under way. */
-function watchRequests(): () => number {
-  const open = new Set<ClientRequest>()
-  const begin = (message: unknown): void => {
-    const { request } = Started.parse(message)
-    open.add(request)
-    request.once('close', () => open.delete(request))
-  }
-  subscribe('http.client.request.start', begin)
-  onTestFinished(() => void unsubscribe('http.client.request.start', begin))
-  return () => open.size
-}
-
-const Started = z.object({ request: z.instanceof(ClientRequest) })
 
 const Posted = z.object({ type: z.string(), data: z.object({ title: z.string() }) })
 
@@ -49,12 +31,9 @@ export interface Scheduled {
 }
 
 export function scheduledNights(workplace: Workplace): Scheduled {
-  const open = watchRequests()
-  const isReading = (): boolean => process.getActiveResourcesInfo().some((one) => one.startsWith('FSReq'))
   const on = (from: string, to: number, during: During, ...args: string[]): Promise<Ended> => {
     let looking = 0
-    const isIdle = (): boolean => looking === 0 && open() === 0 && !isReading()
-    const clock = createIdleClock(Date.parse(from), isIdle)
+    const clock = createIdleClock(Date.parse(from), () => looking === 0)
     const interrupt = new AbortController()
     return workplace.waybillWith(
       (context) => ({

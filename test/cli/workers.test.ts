@@ -172,7 +172,7 @@ test('a run that is stopped while no worker has it stays stopped when its ticket
   expect(stopped.out).toContain('ann has stopped it')
   await tickets.giveBack(taken)
   startWorker(clinic.workplace)
-  await expect.poll(() => tickets.stateOf(sent), { timeout: 20_000 }).toMatchObject({ exit: 130 })
+  await expect.poll(() => tickets.stateOf(sent)).toMatchObject({ exit: 130 })
   expect(batches).toBe(1)
   clinic.strike(() => PASS)
   expect(summaryOf(await clinic.run())).toMatchObject({ state: 'finished', rows: { read: 1 } })
@@ -190,7 +190,7 @@ test('a run on the worker of a backfill of its job waits until the backfill give
     if (!isBatch(request) || run !== undefined) return PASS
     await scene.deliver(nameOf(last), HEADER + rowOf(last))
     run = scene.workplace.waybill('run', 'clinic', '--json')
-    await expect.poll(() => rowsOf(url, 'select owner from waiting'), { timeout: 30_000 }).toHaveLength(1)
+    await expect.poll(() => rowsOf(url, 'select owner from waiting')).toHaveLength(1)
     return PASS
   })
   const filled = summaryOf(await scene.workplace.waybill(...scene.backfill, '--json'))
@@ -209,7 +209,7 @@ test('a worker whose ledger was upgraded hands its ticket back, and ends', async
   const { over } = startWorker(clinic.workplace)
   const tickets = await openTickets({ url }, { supervises: false, cipher: createAccountIdCipher(() => KEY) })
   onTestFinished(() => tickets.close())
-  await expect.poll(() => rowsOf(url, 'select mark from shared_home'), { timeout: 20_000 }).toHaveLength(1)
+  await expect.poll(() => rowsOf(url, 'select mark from shared_home')).toHaveLength(1)
   await asAdmin(url, `insert into kysely_migration (name, timestamp) values ('9999-future', 'later')`)
   const sent =
     (await tickets.send('clinic', { what: 'run', job: 'clinic', files: [] })) ?? expect.fail('none')
@@ -244,10 +244,10 @@ test('a ticket that came back although its worker goes on ends with the run of t
     second.kill('SIGKILL')
     await over
   })
-  await expect.poll(() => tickets.stateOf(sent), { timeout: 20_000 }).toBe('taken')
+  await expect.poll(() => tickets.stateOf(sent)).toBe('taken')
   await delay(1_500)
   expect(await tickets.stateOf(sent)).toBe('taken')
   answers.resolve(PASS)
-  await expect.poll(() => tickets.stateOf(sent), { timeout: 20_000 }).toMatchObject({ exit: 0 })
+  await expect.poll(() => tickets.stateOf(sent)).toMatchObject({ exit: 0 })
   expect(await clinic.stored()).toHaveLength(3)
 })

@@ -18,7 +18,7 @@ test('a person gets 600 answers a minute, and a stranger who floods takes none o
   expect(refused.status).toBe(429)
   expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
   expect(refused.text).toContain('The request cannot be served.')
-}, 60_000)
+})
 
 test('addresses are guessed twenty times a minute, and a wrong guess leaves the right one open', async () => {
   const served = await serve(await createWorkplace())
@@ -74,7 +74,7 @@ test('a viewer acts by no way, whatever the page shows', async () => {
     expect((await ask(base + path, { headers: own })).text).not.toContain('/do/')
   expect(JSON.parse((await workplace.waybill('audit', '--json')).out).audit).toEqual([])
   expect(JSON.parse((await workplace.waybill('runs', '--json')).out).runs).toHaveLength(1)
-}, 60_000)
+})
 
 test('after the sign-out, cookie and token of the session are worth nothing', async () => {
   const { workplace, run } = await openInstallation()

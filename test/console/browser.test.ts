@@ -199,7 +199,7 @@ test('the keyboard alone reaches every link, field and button of each page', asy
     }
     expect({ path, reached: reached.size }).toEqual({ path, reached: count })
   }
-}, 120_000)
+})
 
 test('times show in UTC, or in the zone of the browser; paper has no bar, and folds nothing', async () => {
   const { workplace } = await openInstallation()
@@ -225,7 +225,7 @@ test('times show in UTC, or in the zone of the browser; paper has no bar, and fo
   expect(await page.locator('header.bar').isVisible()).toBe(false)
   expect(await page.locator('details.numbers table').first().isVisible()).toBe(true)
   await photograph(page, 'console-run-print')
-}, 60_000)
+})
 
 test('the keyboard alone reaches an action and does it', async () => {
   const { workplace } = await openInstallation()
@@ -249,7 +249,7 @@ test('the keyboard alone reaches an action and does it', async () => {
   await page.waitForURL(`${served.base}/`)
   expect(await page.textContent('[role=status] >> text=Acknowledged')).toContain('Acknowledged: 1 run')
   expect(await page.textContent('h1')).toBe('Nothing needs you: 1 job')
-}, 60_000)
+})
 
 test('a run of another process shows without a reload, and so does what another browser does', async () => {
   const { workplace } = await openInstallation()
@@ -269,7 +269,7 @@ test('a run of another process shows without a reload, and so does what another 
   await first.page.goto(`${served.base}/do/pause?job=nightly`)
   await first.page.click('button.does')
   await second.page.waitForSelector('text=Paused by')
-}, 60_000)
+})
 
 /** A nightly run in a process of its own, held at its third batch. */
 async function heldNight() {
@@ -327,7 +327,7 @@ test('two browsers and a nightly run at once: what one does the others show with
   await second.page.click('button.does')
   await first.page.waitForSelector('.verdict >> text=Finished')
   expect(await isSame(first)).toBe('yes')
-}, 120_000)
+})
 
 test('the page of a run under way follows it to its end', async () => {
   const night = await heldNight()
@@ -342,4 +342,4 @@ test('the page of a run under way follows it to its end', async () => {
   expect(await page.textContent('#balance .numbers')).toContain('rows read2,000')
   // What a reader has unfolded stays so.
   expect(await page.getAttribute('#balance details', 'open')).toBe('')
-}, 60_000)
+})

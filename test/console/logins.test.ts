@@ -72,7 +72,7 @@ test('a proxy names the person, and only with its secret', async () => {
     { action: 'see-values', by: 'vera' },
     { action: 'acknowledge', by: 'olga' },
   ])
-}, 60_000)
+})
 
 test('elsewhere than on loopback the console needs a login, TLS, and its own address', async () => {
   const plain = await createWorkplace()
@@ -322,4 +322,4 @@ test('a login by OpenID Connect opens a session with the roles of name and group
     expect((await backTo(served, forged.cookie, forged.given.get('state') ?? '')).status).toBe(403)
   }
   expect(issuer.verifiers.every((verifier) => verifier.length === 64)).toBe(true)
-}, 60_000)
+})

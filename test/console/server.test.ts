@@ -166,7 +166,7 @@ test('the JSON of a page is that of the command', async () => {
   expect(await of(`/trace?json&row=${encodeURIComponent(row)}`)).toEqual(await said('trace', '--row', row))
   const id = traced.records.find(({ transactionId }) => transactionId !== undefined)?.transactionId ?? ''
   expect(await of(`/trace?json&transaction=${id}`)).toEqual(await said('trace', id))
-}, 60_000)
+})
 
 test('an action shows its effect and its command, then does it', async () => {
   const { workplace, run } = await openInstallation()
@@ -175,7 +175,7 @@ test('an action shows its effect and its command, then does it', async () => {
   const shown = await get(`/do/acknowledge?run=${run}`)
   expect(titleOf(shown)).toBe(`Acknowledge ${run}`)
   expect(commandOf(shown)).toBe(`waybill acknowledge ${run}`)
-  expect(shown.text).toContain('1 record rejected): what is left behind stays as it is')
+  expect(shown.text).toContain('1 record rejected): rejects and failures become final')
   expect(JSON.parse((await get('/?json')).text).needs).toHaveLength(1)
 
   const done = await post('/do/acknowledge', { csrf, run, note: 'the vendor cannot correct it' })
@@ -198,7 +198,7 @@ test('a run of the console goes on after the answer, and is over before the cons
   const served = await serve(workplace)
   const { get, post, csrf } = await enter(served)
   const finished = (at: string): Promise<void> =>
-    vi.waitFor(async () => expect(JSON.parse((await get(`${at}?json`)).text).state).toBe('finished'), 20_000)
+    vi.waitFor(async () => expect(JSON.parse((await get(`${at}?json`)).text).state).toBe('finished'), 60_000)
   const rerun = await post('/do/rerun', { csrf, run, only: 'rejected' })
   expect(rerun.status).toBe(303)
   expect(rerun.headers.location).toMatch(/^\/runs\//)
@@ -222,7 +222,7 @@ test('a run of the console goes on after the answer, and is over before the cons
   const [last, ...earlier] = runs.map(({ state }: { state: string }) => state)
   expect(earlier).toEqual(['finished', 'finished', 'finished'])
   expect(['interrupted', 'finished']).toContain(last)
-}, 60_000)
+})
 
 test('read only, there is no action', async () => {
   const { workplace, run } = await openInstallation()
@@ -312,4 +312,4 @@ test('a ledger that cannot be read, a broken job file and no ledger at all are s
   expect(morning.status).toBe(200)
   expect(titleOf(morning)).toContain('of the installation')
   expect((await broken.get('/runs/latest')).status).toBe(503)
-}, 60_000)
+})

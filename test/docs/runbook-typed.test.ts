@@ -212,7 +212,7 @@ test('records are in doubt; a backfill is not finished; a job is held', async ()
   expect(await held('waybill doctor', 0)).toContain(RUN)
   const stopping = held('waybill stop RUN', 0, { RUN })
   await vi.waitFor(
-    () => expect(scene.query('select stop_by from lease where stop_by is not null')).toHaveLength(1),
+    () => expect(scene.query('select stop_by from run where stop_by is not null')).toHaveLength(1),
     {
       timeout: 60_000,
     },

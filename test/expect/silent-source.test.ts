@@ -8,18 +8,26 @@ import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { serveRaw } from '../gateway/loopback.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
-async function silence(): Promise<string> {
+/** @param asked called with each question */
+async function silence(asked: () => void): Promise<string> {
   vi.stubEnv('AWS_ACCESS_KEY_ID', 'key')
   vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'secret')
   onTestFinished(() => void vi.unstubAllEnvs())
-  return (await serveRaw(() => {})).url
+  return (await serveRaw(asked)).url
 }
 
-/** @param more of its sources, beside the silent one */
-async function watch(patience: AbortSignal, more = '') {
+interface Silent {
+  readonly patience?: AbortSignal
+  /** Called with each question to the source. */
+  readonly asked?: () => void
+  /** Sources of the job, beside the silent one. */
+  readonly more?: string
+}
+
+async function watch({ patience = new AbortController().signal, asked = () => {}, more = '' }: Silent) {
   const folder = await temporaryFolder()
   await mkdir(join(folder, 'jobs'))
-  const source = `{ s3: { bucket: b, prefix: in, region: us-east-1, endpoint: "${await silence()}" } }`
+  const source = `{ s3: { bucket: b, prefix: in, region: us-east-1, endpoint: "${await silence(asked)}" } }`
   await writeFile(
     join(folder, 'jobs/nightly.yaml'),
     `job: nightly
@@ -40,7 +48,9 @@ ${more}`,
 }
 
 test('a look is given up after a while, and told as one that nobody could make', async () => {
-  const { parts, job, titles } = await watch(AbortSignal.timeout(300))
+  const patience = new AbortController()
+  const asked = (): void => patience.abort(new DOMException('The patience is over', 'TimeoutError'))
+  const { parts, job, titles } = await watch({ patience: patience.signal, asked })
   const temporary = await temporaryFolder()
   vi.stubEnv('TMPDIR', temporary)
   const found = await judgeJob(parts, job)
@@ -53,8 +63,7 @@ test('a look is given up after a while, and told as one that nobody could make',
 
 test('who is interrupted does not wait, and has judged nothing', async () => {
   const interrupt = new AbortController()
-  setTimeout(() => interrupt.abort(), 300)
-  const { parts, job } = await watch(interrupt.signal)
+  const { parts, job } = await watch({ patience: interrupt.signal, asked: () => interrupt.abort() })
   await expect(judgeJob(parts, job)).rejects.toMatchObject({ code: 'interrupted' })
 })
 
@@ -64,7 +73,7 @@ test.each([
 ])('a source that says nothing keeps no other one of the job waiting: %s', async (_, look) => {
   const interrupt = new AbortController()
   const gone = '  - { from: ../gone, match: "*.csv", expect: { by: "30 1 * * *", zone: America/New_York } }\n'
-  const { parts, job, titles } = await watch(interrupt.signal, gone)
+  const { parts, job, titles } = await watch({ patience: interrupt.signal, more: gone })
   const looked = look(parts, job)
   await vi.waitFor(
     () =>

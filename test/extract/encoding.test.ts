@@ -179,7 +179,19 @@ describe('an encoding with one byte a character', () => {
     })
   })
 
+  test('of lines that are UTF-8 behind the head rejects these lines', async () => {
+    const ascii = Array.from({ length: 20_000 }, (_, at) => `${at},Ann`)
+    // Each begins a byte later: whole characters, and such that what is read at once divides.
+    const foreign = Array.from({ length: 9_000 }, (_, at) => `${'x'.repeat(at % 7)}é,José`)
+    const path = await exportFile(Buffer.from(`id,name\n${[...ascii, ...foreign].join('\n')}\nlast,Ann\n`))
+    const rows = await allRows(path, csv('windows-1252'))
+    expect(rows.slice(0, 20_000).map(brief)).toEqual(ascii.map((line) => line.split(',')))
+    expect(rows.slice(20_000, -1).every((row) => brief(row) === 'row-encoding-invalid')).toBe(true)
+    expect(rows.at(-1)).toMatchObject({ cells: ['last', 'Ann'] })
+  })
+
   test.each([
+    ['windows-1252', Buffer.from('id,name\n1,\x93IRM\xc3\x94\n', 'latin1'), '“IRMÃ”'],
     ['windows-1252', Buffer.from('id,name\n1,Zo\xeb\n', 'latin1'), 'Zoë'],
     ['windows-1252', Buffer.from('id,name\n1,CAF\xc9\x92S\n', 'latin1'), 'CAFÉ’S'],
     ['windows-1252', Buffer.from('id,name\n1,\x93JOS\xc9\x94\n', 'latin1'), '“JOSÉ”'],

@@ -276,6 +276,29 @@ describe('a value that comes back', () => {
   )
 
   it.each([
+    { newest: 'refused', stored: [], expected: [] },
+    { newest: 'refused', stored: ['70'], expected: [] },
+    { newest: 'through', stored: ['75'], expected: [] },
+    { newest: 'through', stored: [], expected: ['lost', 'lost'] },
+  ])('of a backfill that has the newest first: $newest, stored $stored: $expected', (row) => {
+    const exports = toldAs(['70', '75'])
+    const ids = row.stored.map((_, at) => `id-${at}`)
+    const { faults } = judgeRound({
+      ...{ ...undisturbed(), exports, receipts: ids, runs: [runThat(ids.length)] },
+      ...{ ordered: false, isDated: true, faults: [{ harm: { ...HARMLESS, refuses: true } }] },
+      log: { accounts: 0, requests: 0, underWay: 0 },
+      words: exports.map((one, at) => ({
+        summary: summaryOf(one),
+        rejects: at === 1 && row.newest === 'refused' ? [reject] : [],
+      })),
+      stored: row.stored.map((value, at) => ({
+        ...{ kind: 'biometric', id: ids[at] ?? '', person: 'p-1', text: pulse(value).text, primary: false },
+      })),
+    })
+    expect(faults.map((fault) => fault.split(':')[0])).toEqual(row.expected)
+  })
+
+  it.each([
     [['75'], []],
     [['70', '75'], []],
     [['75', '70'], ['altered']],

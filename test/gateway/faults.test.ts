@@ -12,8 +12,8 @@ import { account, NOW, type SharedReference, startSharedReference, TOKEN } from 
 import { type Attempt, type StruckWrite, type Told, WRITES } from './struck-writes.ts'
 
 /** No call may take longer, also not on a machine that has other things to do. */
-const BOUND_MS = 20_000
-const POLLED = { interval: 10, timeout: 60_000 }
+const BOUND_MS = 120_000
+const POLLED = { interval: 10 }
 
 let reference: SharedReference
 let gateway: Gateway

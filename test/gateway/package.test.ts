@@ -173,8 +173,8 @@ it('puts its command on the PATH by npm i -g, from where it makes a folder for a
   const manifest = join(folder, 'package', 'package.json')
   const { dependencies: _, ...alone } = JSON.parse(await readFile(manifest, 'utf8'))
   await writeFile(manifest, JSON.stringify(alone))
-  const tarball = join(folder, 'global.tgz')
-  await run('tar', ['-czf', tarball, '-C', folder, 'package'])
+  const tarball = join(folder, 'global.tar')
+  await run('tar', ['-cf', tarball, '-C', folder, 'package'])
   const prefix = join(folder, 'prefix')
   const env = {
     PATH: `${join(prefix, 'bin')}:${process.env['PATH']}`,

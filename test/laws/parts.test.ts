@@ -50,6 +50,36 @@ test('in parts as in one', LAWS.timed, async () => {
   )
 })
 
+/** Batches at the gateway, each with its records. */
+async function batchesOf({ store }: World): Promise<readonly string[]> {
+  const records = [...(await store.records('biometric')), ...(await store.records('condition'))]
+  return records.map(({ source: { meta } }) => `${meta.batchId} ${meta.persistentRecordId}`).sort()
+}
+
+test(
+  'in equal parts, the gateway gets equal batches, in whatever order the answers come',
+  LAWS.timed,
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        ofPeopleWhoComeAgain,
+        fc.integer({ min: 2, max: 4 }),
+        fc.integer({ min: 2, max: 6 }),
+        async (rows, parts, chunkRows) => {
+          const [first, second] = await Promise.all([1, 2].map(() => worldWith(rows, `parts: ${parts}\n`)))
+          if (first === undefined || second === undefined) throw new Error('two worlds were made')
+          await first.waybill(['run', 'drawn'], { chunkRows, order: 1 })
+          await second.waybill(['run', 'drawn'], { chunkRows, order: 2 })
+          const batches = await batchesOf(first)
+          expect(batches.length).toBeGreaterThan(0)
+          expect(await batchesOf(second)).toEqual(batches)
+        },
+      ),
+      LAWS.check(2),
+    )
+  },
+)
+
 const STOPS = ['before-call', 'after-call', 'before-request', 'after-request'] as const
 
 test('in parts, stopped anywhere and resumed, as in one that was not stopped', LAWS.timed, async () => {

@@ -26,7 +26,7 @@ export const LAWS = {
     // The first draws would be of a row or two.
     unbiased: true,
   }),
-  timed: { timeout: 120_000 * TIMES },
+  timed: { timeout: 180_000 * TIMES },
 }
 
 /** Where a process is stopped for good. */

@@ -10,12 +10,13 @@ import { emptySchema, rowsOf } from '../postgres/server.ts'
 
 const SILENCE_MS = 500
 
-/** A ledger behind a proxy, which takes connections and bytes also while it is silent. */
+/** A ledger behind a proxy, which takes bytes also while it is silent, and drops connections that begin then, as a router without a route. */
 async function behindProxy() {
   const url = new URL(await emptySchema())
   const open = new Set<Socket>()
   let isSilent = false
   const server = createServer((socket) => {
+    if (isSilent) return void socket.destroy()
     const upstream = connect(Number(url.port), '127.0.0.1')
     for (const [from, to] of [
       [socket, upstream],

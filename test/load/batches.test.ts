@@ -34,6 +34,8 @@ const entries: fc.Arbitrary<Entry[]> = fc
       }),
     ),
   )
+/** Nobody is behind the chunk before, and nothing was sent. */
+const ALL = { acrossAccounts: false, behind: new Set<string>(), sent: new Set<Entry>() }
 const limits = fc.record({
   records: fc.integer({ min: 1, max: 9 }),
   bytes: fc.integer({ min: 1, max: 5000 }),
@@ -42,7 +44,9 @@ const limits = fc.record({
 const law = (
   check: (plan: PlannedBatch[], given: Entry[], limit: { records: number; bytes: number }) => void,
 ): void =>
-  fc.assert(fc.property(entries, limits, (given, limit) => check(planBatches(given, limit), given, limit)))
+  fc.assert(
+    fc.property(entries, limits, (given, limit) => check(planBatches(given, limit, ALL), given, limit)),
+  )
 
 describe('a plan', () => {
   it('holds every entry exactly once', () => {
@@ -100,14 +104,41 @@ describe('a plan', () => {
 
   it('is the same for the same entries', () => {
     law((plan, given, limit) => {
-      expect(planBatches([...given], { ...limit })).toEqual(plan)
+      expect(planBatches([...given], { ...limit }, ALL)).toEqual(plan)
+    })
+  })
+
+  it('has batches of their own for people of the chunk before, each as if they were alone', () => {
+    law((_plan, given, limit) => {
+      const behind = new Set(['ann', 'bob'])
+      const isBehind = ({ account }: Entry): boolean => behind.has(account.reference)
+      const batchesOf = (plan: readonly PlannedBatch[]) => new Set(plan.map((one) => one.entries))
+      const apart = [true, false].flatMap((is) =>
+        planBatches(
+          given.filter((entry) => isBehind(entry) === is),
+          limit,
+          ALL,
+        ),
+      )
+      const cutting = { ...ALL, behind }
+      expect(batchesOf(planBatches(given, limit, cutting))).toEqual(batchesOf(apart))
+    })
+  })
+
+  it('leaves out what was sent, and cuts the rest as before', () => {
+    law((plan, given, limit) => {
+      const sent = new Set(given.filter((_entry, at) => at % 3 !== 0))
+      const rest = plan.map((one) => one.entries.filter((entry) => !sent.has(entry)))
+      const cut = planBatches(given, limit, { ...ALL, sent })
+      expect(cut.map((one) => one.entries)).toEqual(rest.filter((one) => one.length > 0))
+      for (const { entries: held, bytes } of cut) expect(bytes).toBe(batchBytes(held))
     })
   })
 
   it('fills batches up, in the order of the rows', () => {
     const given = people(7)
     expect(
-      planBatches(given, { records: 3, bytes: 1e6 }).map((batch) =>
+      planBatches(given, { records: 3, bytes: 1e6 }, ALL).map((batch) =>
         batch.entries.map((entry) => entry.row.row),
       ),
     ).toEqual([[1, 2, 3], [4, 5, 6], [7]])
@@ -116,7 +147,7 @@ describe('a plan', () => {
   it('cuts no batch before the next record would break a limit, and tells the bytes of each', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 30 }), limits, (count, limit) => {
-        const plan = planBatches(people(count), limit)
+        const plan = planBatches(people(count), limit, ALL)
         for (const [at, batch] of plan.entries()) {
           expect(batch.bytes).toBe(batchBytes(batch.entries))
           const next = plan[at + 1]?.entries[0]
@@ -129,7 +160,7 @@ describe('a plan', () => {
   })
 
   it('of nothing is empty', () => {
-    expect(planBatches([], { records: 1, bytes: 1 })).toEqual([])
+    expect(planBatches([], { records: 1, bytes: 1 }, ALL)).toEqual([])
   })
 })
 

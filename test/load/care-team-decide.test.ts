@@ -111,6 +111,10 @@ const created = (has: readonly HadCareTeam[], more: Partial<CareTeam> = {}) =>
   teamOf(has, [NEW], [], {
     ...{ isWhole: false, deletions: new Map([[NEW.npi, [owes(entry.transactionId)]]]), ...more },
   })
+/** The entry was in doubt before this chunk. */
+const WAS_IN_DOUBT = {
+  deletions: new Map([[NEW.npi, [owes(entry.transactionId, OBSERVED_AT, 'content-1')]]]),
+}
 const OF_OTHERS = { ours: 'a record of somebody else' }
 const [FIRST, SECOND] = ['content-1', 'content-2']
 
@@ -219,6 +223,9 @@ const DELETIONS: readonly [line: number, step: string, of: unknown, team: CareTe
   [14, 'look', undefined, created([old()])],
   [14, 'look', undefined, created([old()], { looks: 1 })],
   [14, 'look', undefined, created([], unread)],
+  [14, 'look', undefined, created([old()], WAS_IN_DOUBT)],
+  [15, 'wait', [entry], created([old()], { looks: 2, ...WAS_IN_DOUBT })],
+  [13, 'over', [], created([old()], { wanted: [as(NEW, 'delivered')], ...WAS_IN_DOUBT })],
   [15, 'wait', [entry], created([old()], { looks: 2 })],
   [15, 'wait', [entry], created([], { ...unread, looks: 2 })],
   [15, 'wait', [entry], created([old()], { wanted: [as(NEW, 'doubtful')] })],

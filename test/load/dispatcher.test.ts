@@ -84,7 +84,7 @@ test('without a fresh share nothing is sent, and a refusal is told at once', asy
   const lane = dispatcher.lane(4, new AbortController().signal)
   const sent: number[] = []
   const request = async (): Promise<void> => void sent.push(clock.now)
-  const granted = { slots: 2, rate: undefined, hold: undefined, isShort: false }
+  const granted = { slots: 2, rate: undefined, hold: undefined, isUneven: false }
   const waiting = lane.run('new', request)
   expect(sent).toEqual([])
   ask()
@@ -107,6 +107,33 @@ test('without a fresh share nothing is sent, and a refusal is told at once', asy
   await expect(lane.run('new', refused)).rejects.toThrow('429')
   expect(renewals).toBe(1)
   expect(ask().hold).toEqual({ forMs: 2_000, askedForMs: 2_000, openings: 1 })
+})
+
+test('a process asks for its share as busy with its first request, and renews at once when it is idle no more', async () => {
+  const asked: boolean[] = []
+  let renew: () => void = () => expect.fail('nothing has asked')
+  const share = {
+    begin(ask: () => Asked, grant: (granted: Granted) => void) {
+      renew = () => {
+        asked.push(ask().busy)
+        grant({ slots: 2, rate: undefined, hold: undefined, isUneven: false })
+      }
+      renew()
+    },
+    renew: () => renew(),
+  }
+  const sleep = () => new Promise<never>(() => {})
+  const dispatcher = createDispatcher({ now: () => 0, random: () => 0, sleep, share })
+  const lane = dispatcher.lane(4, new AbortController().signal)
+  await lane.run('new', async () => {})
+  await lane.run('new', async () => {})
+  expect(asked).toEqual([true])
+  renew()
+  const answers = Promise.withResolvers<void>()
+  const all = ['first', 'second'].map(() => lane.run('new', () => answers.promise))
+  expect(asked).toEqual([true, false, true])
+  answers.resolve()
+  await Promise.all(all)
 })
 
 test.each([

@@ -121,7 +121,7 @@ describe('a person whose registration always fails', () => {
     await loading.settle({
       ...NOTHING,
       outcomes,
-      learned: { delivered, ended: new Map(), renamed: [], asked: new Set() },
+      learned: { delivered, ended: new Map(), renamed: [], asked: new Set(), outdated: new Set() },
     })
     const loaded = await loading.load(
       told.flatMap(({ doctor, measured }) => [doctor, measured]),

@@ -298,7 +298,7 @@ describe('a gateway that refuses at random', () => {
 
 describe('what a process is granted of a share', () => {
   const NOW = 50_000
-  const grant = { slots: 3, rate: undefined, hold: undefined, isShort: false }
+  const grant = { slots: 3, rate: undefined, hold: undefined, isUneven: false }
   const hold = { forMs: 2_000, askedForMs: 700, openings: 4 }
 
   it('has slots, and a rate that counts from where it is first known', () => {

@@ -162,7 +162,7 @@ describe('records in doubt since an earlier run', () => {
 describe('while an older record of a series is asked about', () => {
   const made = (day: number, more: Made = {}) =>
     entryOf(biometric, { row: day + 1, observedAt: OBSERVED_AT + day * DAY_MS, ...more })
-  const [older, newer, newest] = [made(0), made(1), made(2)]
+  const [older, newer, newest] = [made(0), made(1, { key: 'visit' }), made(2)]
   const other = made(3, { code: '8867-4', rule: 'pulse' })
 
   /** The first batch is stored and never answered, and profiles cannot be read. */
@@ -201,6 +201,24 @@ describe('while an older record of a series is asked about', () => {
     ])
     expect(fates(loaded)).toEqual(fates(resumed))
     expect(await loading.storedIds('biometric')).toEqual(idsOf([older, other]))
+  })
+
+  it('they go out with the next run once it is settled, and their wait ends', async () => {
+    const { loading } = await startInDoubt()
+    const { ledger, runLedger, context } = loading
+    const { ruling } = await releaseDoubts(ledger, context.jobId, new Map([[older.content, 'find']]))
+    await runLedger.rule(ruling, 0)
+    const { outcomes, learned } = await loading.load([newer], false, 2)
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['accepted'])
+    expect([...learned.asked]).toEqual([newer.content])
+  })
+
+  it('they give way to a newer word of their place', async () => {
+    const { loading } = await startInDoubt()
+    const corrected = made(1, { key: 'visit', row: 9, value: '99' })
+    const { outcomes, learned } = await loading.load([corrected], false, 2)
+    expect(outcomes).toMatchObject([{ outcome: 'in-doubt', reason: { code: 'waits-for-older' } }])
+    expect([...learned.outdated]).toEqual([newer.content])
   })
 
   it('they go out with the look that settles it', async () => {

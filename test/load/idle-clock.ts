@@ -1,13 +1,10 @@
 /** A clock that stands while something is at work, and goes on to the next moment that is waited for when nothing is: waits overlap as they do in life. */
-import { setTimeout as rest, setImmediate as turn } from 'node:timers/promises'
+import { untilIdle, watchWork } from './work-under-way.ts'
 
 interface Sleeper {
   readonly at: number
   readonly wake: () => void
 }
-
-/** So many turns of the event loop in which nothing begins or ends are idle. */
-const IDLE_TURNS = 4
 
 export interface IdleClock {
   /** Milliseconds since the epoch. */
@@ -15,17 +12,19 @@ export interface IdleClock {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-/** @param isIdle whether nothing is under way that ends by itself */
-export function createIdleClock(start: number, isIdle: () => boolean): IdleClock {
+/** Until the end of the test. @param mayGo whether nothing is under way besides the work of this process that ends by itself */
+export function createIdleClock(start: number, mayGo = (): boolean => true): IdleClock {
+  const isAtWork = watchWork()
   const sleepers = new Set<Sleeper>()
   let isGoing = false
   const go = async (): Promise<void> => {
     while (sleepers.size > 0) {
-      let turns = 0
-      for (let seen = sleepers.size; turns < IDLE_TURNS; seen = sleepers.size) {
-        await (isIdle() ? turn() : rest(1))
-        turns = isIdle() && seen === sleepers.size ? turns + 1 : 0
-      }
+      let seen = sleepers.size
+      await untilIdle(() => {
+        const isSame = seen === sleepers.size
+        seen = sleepers.size
+        return isSame && mayGo() && !isAtWork()
+      })
       // The last sleeper may have been woken by its signal meanwhile: nobody waits for any moment.
       if (sleepers.size === 0) break
       const next = Math.min(...Array.from(sleepers, ({ at }) => at))

@@ -43,31 +43,43 @@ describe('a chunk', () => {
     const entries = [
       entryOf(biometric, { row: 2, key: 'same', person: 'person-1', value: '61' }),
       entryOf(biometric, { row: 3, key: 'other', person: 'person-2' }),
+      entryOf(biometric, { row: 4, key: 'another', person: 'person-1' }),
     ]
     const stored: number[] = []
-    const behind = {
-      people: new Set(['person-1']),
-      async settled() {
+    const awaited: unknown[] = []
+    const { once } = loading.context.sending
+    Object.assign(loading.context.sending, {
+      once: (...asked: Parameters<typeof once>) => {
+        awaited.push(asked[3]?.isAwaited)
+        return once(...asked)
+      },
+    })
+    const others = {
+      behind: new Set(['person-1']),
+      async beforeSettled() {
         stored.push((await loading.stored('biometric')).length)
         await loading.settle(first)
       },
     }
-    const { outcomes } = await loading.load(entries, false, 2, 1, [], behind)
+    const { outcomes } = await loading.load(entries, false, 2, 1, [], others)
     expect(stored).toEqual([2])
     expect(outcomes.map(({ entry, outcome }) => [entry, outcome])).toEqual([
       [entries[0], 'unchanged'],
       [entries[1], 'accepted'],
+      [entries[2], 'accepted'],
     ])
-    expect(await loading.stored('biometric')).toHaveLength(2)
+    expect(await loading.stored('biometric')).toHaveLength(3)
+    // The next chunk waits for the person of both: the second batch goes ahead of the batches of the next chunk.
+    expect(awaited).toEqual([false, true])
   })
 
   it('sends nothing of them where the chunk before has failed', async () => {
     const loading = await startLoading()
-    const behind = {
-      people: new Set(['person-1']),
-      settled: async () => Promise.reject(new Error('broken')),
+    const others = {
+      behind: new Set(['person-1']),
+      beforeSettled: async () => Promise.reject(new Error('broken')),
     }
-    await expect(loading.load(people(2), false, 2, 1, [], behind)).rejects.toThrow('broken')
+    await expect(loading.load(people(2), false, 2, 1, [], others)).rejects.toThrow('broken')
     expect(await loading.stored('biometric')).toMatchObject([{ account: { reference: 'person-2' } }])
   })
 
@@ -148,6 +160,26 @@ describe('a chunk that an earlier process left open', () => {
     expect(tally(outcomes)).toEqual({ accepted: 9 })
     expect(await loading.storedIds('biometric')).toEqual(idsOf(entries))
     expect((await loading.batches()).map((batch) => batch.state)).not.toContain('sending')
+  })
+
+  it('goes on in the batches of a chunk that was not left: newer records do not fill an older batch', async () => {
+    const newer = { observedAt: OBSERVED_AT + DAY_MS }
+    const again = [1, 2].map((at) => entryOf(biometric, { row: 5 + at, person: `person-${at}`, ...newer }))
+    const batchesAfter = async (stops: boolean): Promise<string[]> => {
+      let isDown = stops
+      const loading = await startLoading({
+        concurrency: 1,
+        limits: { records: 3 },
+        faultOf: ({ path, earlier }) => (isDown && path === BIOMETRICS && earlier > 0 ? answer(403) : PASS),
+      })
+      const entries = [...people(5), ...again]
+      if (isDown) await failureOf(loading.load(entries))
+      isDown = false
+      await loading.load(entries, stops)
+      const stored = await loading.stored('biometric')
+      return stored.map(({ source: { meta } }) => `${meta.batchId} ${meta.persistentRecordId}`).toSorted()
+    }
+    expect(await batchesAfter(true)).toEqual(await batchesAfter(false))
   })
 
   it('sends nothing at all where everything was settled but the chunk', async () => {

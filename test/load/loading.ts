@@ -16,7 +16,7 @@ import { type BatchLimits, createBodyBuffers, createSizeLimits } from '../../src
 import { createOwedBook } from '../../src/load/care-team-work.ts'
 import { createClaims } from '../../src/load/claims.ts'
 import type { Reconciler } from '../../src/load/delivery.ts'
-import { createDispatcher, type Dispatcher } from '../../src/load/dispatcher.ts'
+import { createDispatcher } from '../../src/load/dispatcher.ts'
 import { heldBy } from '../../src/load/gateway-words.ts'
 import { type ChunkToLoad, type LoadContext, type LoadedChunk, loadChunk } from '../../src/load/load-chunk.ts'
 import { createSending, type Sending } from '../../src/load/sending.ts'
@@ -86,10 +86,7 @@ export async function startLoading(options: LoadingOptions = {}) {
   })
 
   const waits: { operation: string; waitMs: number; class: string }[] = []
-  const dispatchers: Dispatcher[] = []
-  const clock = createIdleClock(1_700_000_000_000, () =>
-    dispatchers.every((one) => one.traffic().underWay === 0),
-  )
+  const clock = createIdleClock(1_700_000_000_000)
   const tallies = noTallies()
   const stop = new AbortController()
   const pass = async (ms: number, signal: AbortSignal): Promise<void> => {
@@ -98,7 +95,6 @@ export async function startLoading(options: LoadingOptions = {}) {
   }
   const startSending = (signal = stop.signal) => {
     const dispatcher = createDispatcher({ now: () => clock.now, random: () => 0.5, sleep: pass })
-    dispatchers.push(dispatcher)
     return createSending({
       dispatcher,
       concurrency: options.concurrency ?? 4,
@@ -254,7 +250,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       chunk = 1,
       arrival = 1,
       shared: readonly AccountKey[] = [],
-      behind?: ChunkToLoad['behind'],
+      others: Partial<Pick<ChunkToLoad, 'behind' | 'beforeSettled'>> = {},
     ): Promise<LoadedChunk> {
       placed(entries)
       const loaded = await loadChunk(resumed ? connect(startSending()) : context, {
@@ -269,7 +265,7 @@ export async function startLoading(options: LoadingOptions = {}) {
         },
         listed: [],
         shared,
-        behind,
+        ...others,
       })
       addTallies(tallies, { accounts: loaded.accounts })
       return loaded
@@ -322,6 +318,8 @@ export const SPEAKS = {
   orders: new Map(),
   hashOf: IDENTITY.cellsUnder('mapping'),
   isRecognised: false,
+  behind: new Set<string>(),
+  beforeSettled: async () => {},
 }
 
 export const BIOMETRICS = '/health-profile/biometrics/bulk'

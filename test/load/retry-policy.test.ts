@@ -6,7 +6,6 @@ import {
   type FailedRequest,
   isLate,
   type LostBatch,
-  type OtherRequests,
   ofCredentials,
   type Purpose,
 } from '../../src/load/retry-policy.ts'
@@ -17,7 +16,7 @@ const PATIENCE_MS = 600_000
 const half = () => 0.5
 const most = () => 1 - Number.EPSILON
 
-const NO_OTHERS: OtherRequests = {
+const NO_OTHERS: FailedRequest['others'] = {
   throughSinceFirst: false,
   throughSinceLast: false,
   anySinceFirst: false,

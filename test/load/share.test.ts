@@ -35,13 +35,13 @@ function sharing() {
 describe('slots', () => {
   test('one process has the ceiling; a second gets its part once the first has renewed', () => {
     const { renew } = sharing()
-    expect(renew('a', 0)).toMatchObject({ slots: 8, isShort: false })
-    expect(renew('b', 10)).toMatchObject({ slots: 0, isShort: true })
+    expect(renew('a', 0)).toMatchObject({ slots: 8, isUneven: false })
+    expect(renew('b', 10)).toMatchObject({ slots: 0, isUneven: true })
     // Six requests are still under way: two slots are free.
-    expect(renew('a', 1_000, { underWay: 6 })).toMatchObject({ slots: 4 })
-    expect(renew('b', 1_010)).toMatchObject({ slots: 2, isShort: true })
-    expect(renew('a', 2_000, { underWay: 4 })).toMatchObject({ slots: 4 })
-    expect(renew('b', 2_010)).toMatchObject({ slots: 4, isShort: false })
+    expect(renew('a', 1_000, { underWay: 6 })).toMatchObject({ slots: 4, isUneven: true })
+    expect(renew('b', 1_010)).toMatchObject({ slots: 2, isUneven: true })
+    expect(renew('a', 2_000, { underWay: 4 })).toMatchObject({ slots: 4, isUneven: false })
+    expect(renew('b', 2_010)).toMatchObject({ slots: 4, isUneven: false })
   })
 
   test('a process without anything to send leaves the rest to the others', () => {

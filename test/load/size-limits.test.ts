@@ -1,9 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createSizeLimits, fits, taken, tooLarge, UNTAUGHT } from '../../src/load/batches.ts'
+import { createSizeLimits, fits, taken, tooLarge } from '../../src/load/batches.ts'
 
 type SizeLessons = ReturnType<typeof taken>
 
+/** Lessons of a gateway that has answered nothing. */
+const UNTAUGHT = createSizeLimits().of('biometric')
 const size = (records: number, bytes: number) => ({ records, bytes })
 
 describe('what 413 teaches', () => {

@@ -5,10 +5,8 @@ const codes = Object.keys(ERROR_CODES) as ErrorCode[]
 
 describe('a remedy that is to begin a run again', () => {
   it('names the command that does, in its place', () => {
-    expect(remedyOf('interrupted')).toBe('Run the job again: it goes on where it stopped.')
-    expect(remedyOf('interrupted', 'waybill backfill x')).toBe(
-      'Type `waybill backfill x` again: it goes on where it stopped.',
-    )
+    expect(remedyOf('interrupted')).toBe('Run the job again to continue.')
+    expect(remedyOf('interrupted', 'waybill backfill x')).toBe('Type `waybill backfill x` again to continue.')
     expect(remedyOf('source-unreachable', 'waybill backfill x')).toMatch(
       /, then type `waybill backfill x` again\.$/,
     )

@@ -31,7 +31,7 @@ async function forward(service: string, secrets: string, message = MESSAGE): Pro
   const folder = await temporaryFolder()
   await writeFile(join(folder, 'secret'), secrets)
   const command = `"${process.execPath}" "${PROGRAM}" ${service} secret`
-  await createCommand({ command, folder, timeoutMs: 10_000, environment: {} }).deliver(message)
+  await createCommand({ command, folder, timeoutMs: 60_000, environment: {} }).deliver(message)
 }
 
 const { title, text, job } = MESSAGE.notice

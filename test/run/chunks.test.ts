@@ -1,19 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
-import { expect, it } from 'vitest'
+import { expect, it, test } from 'vitest'
 import { countChunk } from '../../src/model/balance.ts'
-import type { Entry } from '../../src/model/entry.ts'
+import type { RowOutcome } from '../../src/model/entry.ts'
 import type { CsvRow, Row } from '../../src/model/row.ts'
 import { CHUNK_SIZE, type Chunk, createPipeline, createStopWhen, cutChunks } from '../../src/run/chunks.ts'
-import {
-  biometric,
-  EXPORT_ID,
-  entryOf,
-  IDENTITY,
-  mappedRow,
-  medicalRequest,
-  people,
-} from '../load/made-up-entries.ts'
+import { biometric, EXPORT_ID, IDENTITY, mappedRow, medicalRequest } from '../load/made-up-entries.ts'
 
 type ChunkRange = Parameters<typeof cutChunks>[4]
 
@@ -82,7 +74,7 @@ it.each([
   ['makes those of a person with another row in a chunk before', 'a b-known a-known', 1, [1, 3]],
   ['makes all of a chunk that was begun before', 'a-known b-known c-known', 2, [1, 2], new Map([[1, 2]])],
   ['forgets the people of chunks long settled', `a ${'b-known '.repeat(10_000)}a-known`, 2_500, [1]],
-])('%s: %s', async (_what, written, size, made, cutBefore = new Map()) => {
+])('%s', async (_what, written, size, made, cutBefore = new Map()) => {
   const people = written.split(' ').map((one) => one.split('-'))
   const rowOf = ({ row }: { row: number }) => ({ person: people[row - 1]?.[0] ?? '', row })
   const mapper = (row: Row) => mappedRow([biometric()], rowOf(row))
@@ -143,43 +135,57 @@ it('of no rows cuts no chunk', async () => {
   expect(await cut([], 10)).toEqual([])
 })
 
-/** A chunk of rows with these records. */
-const chunkWith = (number: number, entries: readonly Entry[]): Chunk => ({
-  number,
-  start: { row: 1, line: 1, byteOffset: 0 },
-  rows: entries.map(({ row }) => ({ source: row.source, outcome: row })),
-  withdrawn: [],
-  entries,
-  shared: [],
-})
-
-const chunk = (number: number, person = `person-${number}`): Chunk =>
-  chunkWith(number, [entryOf(biometric, { key: `key-${number}`, person })])
-
-/** A chunk that asks for medical records, of people and by rows of its own. */
-const asking = (number: number, ...references: readonly string[]): Chunk => {
-  const asked = references.map((reference, at) => {
-    const request = { reference, body: '{}', isWithdrawn: false, authorization: undefined }
-    return entryOf((made) => medicalRequest(request, made), { person: `asked-${number}-${at}` })
-  })
-  return chunkWith(number, asked)
-}
-
-/** A chunk with a row of a person, of which nothing is sent. */
-function without(number: number, outcome: 'mapped' | 'rejected' | 'skipped', person: string): Chunk {
-  const [own] = chunk(number, `other-${number}`).rows
-  const { source, ...mapped } = mappedRow([], { person })
-  const { row, line, byteOffset, account } = mapped
+/** Outcome of a row, written as its person; a mark behind the name says what becomes of it. */
+function outcomeOf(written: string, row: number): RowOutcome {
+  const [person = '', is = 'mapped', request] = written.split('-')
+  const made = mappedRow(is === 'asks' ? [askFor(request ?? '')] : [biometric()], { person, row })
+  const { line, byteOffset, account } = made
   const place = { row, line, byteOffset, account, warnings: [], leftOut: [], reason: 'nothing-kept' }
   const issue = { stage: 'transform', code: 'date-invalid', message: 'm' } as const
-  const outcomes = {
-    mapped: { ...mapped, source },
-    rejected: { ...place, outcome: 'rejected' as const, issue },
-    skipped: { ...place, outcome: 'skipped' as const },
-  }
-  const rows = [{ source, outcome: outcomes[outcome] }, ...(own === undefined ? [] : [own])]
-  return { ...chunk(number), rows }
+  if (is === 'rejected') return { ...place, outcome: is, issue }
+  if (is === 'skipped') return { ...place, outcome: is }
+  return is === 'without' ? mappedRow([], { person, row }) : made
 }
+
+const askFor = (reference: string) =>
+  medicalRequest({ reference, body: '{}', isWithdrawn: false, authorization: undefined })
+
+test.each([
+  ['nobody', 'a b | c d', []],
+  ['a person', 'a b | a c', ['a']],
+  ['all people', 'a b | b a', ['a', 'b']],
+  ['a person of a rejected row', 'a b-rejected | b c', ['b']],
+  ['a person of a skipped row', 'a b-skipped | b c', ['b']],
+  ['a person of whom nothing is sent: an unlisted care team may go', 'a b | b-without c', ['b']],
+  ['everybody of a chunk with a request of both', 'a-asks-1 b-asks-2 | c-asks-3 d-asks-2', ['c', 'd']],
+  ['no person of requests of their own', 'a-asks-1 b-asks-2 | c-asks-3 d-asks-4', []],
+  ['a person of the chunk before alone', 'a b | c d | a c', ['c']],
+])(
+  'puts behind the chunk before %s, also where the run goes on there: %s',
+  async (_who, written, expected) => {
+    const outcomes = written.split(' ').filter((one) => one !== '|')
+    const mapper = ({ row }: Row) => outcomeOf(outcomes[row - 1] ?? '', row)
+    const lastOf = async (range: Pick<ChunkRange, 'number' | 'skip'>, from: number) => {
+      const all = { limit: Number.POSITIVE_INFINITY, rows: 2, cutBefore: new Map(), ...range }
+      const blocks = inBlocks(rowsOf(outcomes.length).slice(from), 3)
+      const chunks = await Array.fromAsync(cutChunks(blocks, mapper, IDENTITY, EXPORT_ID, all))
+      return [...(chunks.at(-1)?.behind ?? [])].filter((one) => !one.startsWith('request')).toSorted()
+    }
+    expect(await lastOf({ number: 1, skip: 0 }, 0)).toEqual(expected)
+    // Behind a settled chunk: reading begins with its rows.
+    expect(await lastOf({ number: outcomes.length / 2, skip: 2 }, outcomes.length - 4)).toEqual(expected)
+  },
+)
+
+const chunk = (number: number): Chunk => ({
+  number,
+  start: { row: 1, line: 1, byteOffset: 0 },
+  rows: [],
+  entries: [],
+  withdrawn: [],
+  shared: [],
+  behind: new Set(),
+})
 
 function start() {
   const begun: number[] = []
@@ -230,87 +236,28 @@ it('holds back what there is no room for', async () => {
   expect(begun).toEqual([1, 2, 3, 4, 5, 6])
 })
 
-it.each([
-  ['person', chunk(1), chunk(2, 'person-1')],
-  ['person, who was with others', chunkWith(1, people(3)), chunkWith(2, people(3).slice(2))],
-  ['person of a rejected row', without(1, 'rejected', 'person-2'), chunk(2)],
-  ['person of a skipped row', without(1, 'skipped', 'person-2'), chunk(2)],
-  ['medical-records request', asking(1, 'r'), asking(2, 'r')],
-  ['medical-records request, beside others', asking(1, 'q', 'r'), asking(2, 'r', 's')],
-])('lets a chunk with a common %s wait until the other is settled', async (_name, first, second) => {
-  const { begun, settled, gate, pipeline } = start()
-  await pipeline.add(first)
-  const added = pipeline.add(second)
-  await setImmediate()
-  expect(begun).toEqual([1])
-  gate(1).resolve()
-  await added
-  expect([begun, settled]).toEqual([[1, 2], [1]])
-  gate(2).resolve()
-  await pipeline.drain()
-})
-
-it('lets the others of a chunk go ahead, and a person of the chunk before when that one is settled', async () => {
-  const began: [number, string[] | undefined][] = []
-  const over = [1, 2, 3].map(() => Promise.withResolvers<void>())
+it('tells a chunk when the one before is settled, and of its failure', async () => {
+  const gates = [1, 2, 3].map(() => Promise.withResolvers<void>())
   const went: number[] = []
   const pipeline = createPipeline(
-    async ({ number }, behind) => {
-      began.push([number, behind && [...behind.people]])
-      await over[number - 1]?.promise
-      await behind?.settled()
+    async ({ number }, beforeSettled) => {
+      await beforeSettled()
       went.push(number)
+      await gates[number - 1]?.promise
     },
-    async () => {},
-  )
-  await pipeline.add(chunkWith(1, people(3)))
-  await pipeline.add(chunkWith(2, people(5).slice(2)))
-  expect(began).toEqual([
-    [1, undefined],
-    [2, [people(3)[2]?.account.reference]],
-  ])
-  over[1]?.resolve()
-  await setImmediate()
-  expect(went).toEqual([])
-  over[0]?.resolve()
-  await setImmediate()
-  expect(went).toEqual([1, 2])
-  // Settled long ago, and all the same: the batches do not depend on the time.
-  await pipeline.add(chunkWith(3, people(8).slice(4)))
-  expect(began[2]).toEqual([3, [people(5)[4]?.account.reference]])
-  over[2]?.resolve()
-  await pipeline.drain()
-})
-
-it('keeps back a person of whom nothing is sent: an unlisted care team may go', async () => {
-  const behindOf: (readonly string[] | undefined)[] = []
-  const pipeline = createPipeline(
-    async (_chunk, behind) => void behindOf.push(behind && [...behind.people]),
     async () => {},
   )
   await pipeline.add(chunk(1))
-  await pipeline.add(without(2, 'mapped', 'person-1'))
-  await pipeline.drain()
-  expect(behindOf).toEqual([undefined, ['person-1']])
-})
-
-it('sends nothing of a person behind a chunk that has failed', async () => {
-  const gate = Promise.withResolvers<void>()
-  const behindOf: Promise<void>[] = []
-  const pipeline = createPipeline(
-    async ({ number }, behind) => {
-      if (number === 1) return gate.promise
-      const settled = behind?.settled() ?? expect.fail('nobody is behind')
-      behindOf.push(settled)
-      return settled
-    },
-    async () => {},
-  )
-  await pipeline.add(chunkWith(1, people(3)))
-  await pipeline.add(chunkWith(2, people(5).slice(2)))
-  gate.reject(new Error('broken'))
+  await pipeline.add(chunk(2))
+  await setImmediate()
+  expect(went).toEqual([1])
+  gates[0]?.resolve()
+  await pipeline.add(chunk(3))
+  await setImmediate()
+  expect(went).toEqual([1, 2])
+  gates[1]?.reject(new Error('broken'))
   await expect(pipeline.drain()).rejects.toThrow('broken')
-  await expect(behindOf[0]).rejects.toThrow('broken')
+  expect(went).toEqual([1, 2])
 })
 
 it('settles nothing after a failure, throws it from then on, and leaves nothing under way', async () => {

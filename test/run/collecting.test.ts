@@ -101,7 +101,8 @@ async function openNights(only: 'all' | 'changed' = 'changed', format: 'ndjson' 
         return { source: outcome.source, outcome: { ...outcome, rejected } }
       })
       const place = { row: number * 10, line: number * 10 + 1, byteOffset: number * 1_000 }
-      const chunk: Chunk = { number, start: place, rows, entries: [], withdrawn: [], shared: [] }
+      const { behind } = AROUND
+      const chunk: Chunk = { number, start: place, rows, entries: [], withdrawn: [], shared: [], behind }
       const { row: firstRow, line: firstLine, byteOffset } = place
       await runLedger.openChunk(exportRow, { number, firstRow, firstLine, byteOffset, rows: rows.length })
       const { rows: left, counts, settle } = await collector.work(chunk, { ...AROUND, exportRow })

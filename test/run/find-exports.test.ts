@@ -154,12 +154,23 @@ it('a backfill takes a file dated in the future, and leaves one that may still b
 
 it('where nothing is complete, the error lists what waits, and asks nobody for what is there', async () => {
   const { job } = await place('{ from: ../inbox, match: "*.csv" }')
-  expect(noneFound(job, ['a.csv: marker a.csv.done is missing'])).toMatchObject({
+  expect(noneFound(job, { waiting: ['a.csv: marker a.csv.done is missing'], misnamed: [] })).toMatchObject({
     code: 'exports-none',
     message: expect.stringContaining('Waiting: a.csv: marker a.csv.done is missing'),
     remedy: expect.stringContaining('next run'),
   })
-  expect(noneFound(job, []).remedy).toContain('ask the vendor')
+  expect(noneFound(job, { waiting: [], misnamed: [] }).remedy).toContain('ask the vendor')
+})
+
+it('where no name fits, the error names the last files of other names', async () => {
+  const { job, arrival, deliver } = await place('{ from: ../inbox, match: "clinic_{date:yyyyMMdd}.csv" }')
+  for (const name of ['a.csv', 'clinic-2026-03-01.csv', 'clinic-2026-03-02.csv', 'clinic-2026-03-03.csv'])
+    await deliver(name, NOW)
+  const { found, ...others } = await findExports(arrival, job, [], () => NOW)
+  expect(found).toEqual([])
+  expect(noneFound(job, others).findings.map(({ message }) => message)).toEqual([
+    '4 files of another name: clinic-2026-03-01.csv, clinic-2026-03-02.csv, clinic-2026-03-03.csv',
+  ])
 })
 
 const sized = (bytes: number, more: Partial<SizedFile> = {}): SizedFile => ({

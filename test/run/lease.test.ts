@@ -227,9 +227,9 @@ describe('who wants a job', () => {
     }
     await ledger.runs.start(await next.lease(), run)
     const person = { by: 'ann', note: null, at: at(5) }
-    expect(await ledger.leases.stop(run.id, person, (one) => dead.has(one))).toBe('asked')
+    expect(await ledger.leases.stop(run.id, person, (one) => dead.has(one))).toBe(true)
     vi.advanceTimersByTime(1_000)
-    await vi.waitFor(() => expect(next.isStopped()).toBe(true))
+    await expect.poll(() => next.isStopped()).toBe(true)
     expect(first.isStopped()).toBe(false)
     await next.release()
     await first.release()

@@ -1,14 +1,7 @@
 /** Chunks that an earlier process of a run has settled, and where its exports go on: numbers of several chunks and exports, all different. */
 import { expect, test } from 'vitest'
 import { noCounts, type RowCounts } from '../../src/model/balance.ts'
-import {
-  isGivenUp,
-  openChunksOf,
-  resumptionOf,
-  rowsOf,
-  settledBefore,
-  unansweredOf,
-} from '../../src/run/resume.ts'
+import { isGivenUp, openChunksOf, resumptionOf, settledBefore, unansweredOf } from '../../src/run/resume.ts'
 import { beginExport, beginRun, openChunk, passingLedger, settleChunk } from '../ledger/begun-run.ts'
 import { fault } from '../ledger/export-fault.ts'
 
@@ -99,16 +92,4 @@ test('given up is a run that failed by that, and no other', () => {
   expect(isGivenUp({ state: 'failed', reason: 'given-up' })).toBe(true)
   expect(isGivenUp({ state: 'failed', reason: 'threshold-passed' })).toBe(false)
   expect(isGivenUp({ state: 'finished', reason: 'given-up' })).toBe(false)
-})
-
-test('rows of chunks are added up', () => {
-  expect(rowsOf(new Map())).toBe(0)
-  expect(
-    rowsOf(
-      new Map([
-        [3, 9],
-        [4, 10],
-      ]),
-    ),
-  ).toBe(19)
 })

@@ -76,7 +76,7 @@ async function openRun({ origin, isBackfill = false, held = 'look' }: RunFacts =
       {
         ...{ rows, counts: countChunk(rows, outcomes, 0) },
         ...{ outcomes, followUpFailures: [], rowsCorrected: 0, accounts: { known: 0, refused: 0 } },
-        learned: { delivered: [], ended: new Map(), renamed: [], asked: new Set() },
+        learned: { delivered: [], ended: new Map(), renamed: [], asked: new Set(), outdated: new Set() },
         ...more,
       },
     )
@@ -126,7 +126,7 @@ test('held are records in doubt, not those that were delivered and that a later 
   const held = heldBy(IDENTITY, [
     outcomeOf(asked, { ...IN_DOUBT, isAsked: true }),
     outcomeOf(hidden, IN_DOUBT),
-    outcomeOf(unclear, { ...IN_DOUBT, isUnclear: true }),
+    outcomeOf(unclear, { ...IN_DOUBT, isBehind: true }),
     outcomeOf(accepted, ACCEPTED),
   ])
   expect(held.map(({ content, series }) => [content, series])).toEqual([
@@ -410,9 +410,24 @@ test.each<[string, 'hold' | 'look', boolean, string | undefined]>([
   await settleRows(later, {
     rows: [{ source, outcome }],
     outcomes: [outcomeOf(entry, ACCEPTED)],
-    more: { learned: { delivered: [], ended: new Map(), renamed: [], asked } },
+    more: { learned: { delivered: [], ended: new Map(), renamed: [], asked, outdated: new Set() } },
   })
   expect((await events())[0]).toBe(event)
+})
+
+test('a newer word ends the wait of the former, and no doubt of an equal record', async () => {
+  const { earlier, later, settleRows, settle, events } = await openRun({ held: 'hold' })
+  const WAITS = { ...IN_DOUBT, reason: { ...REASON, code: 'waits-for-older' }, isBehind: true } as const
+  await settle(earlier, [
+    [weight('61'), WAITS],
+    [weight('61'), IN_DOUBT],
+  ])
+  const outdated = new Set([weight('61').content])
+  await settleRows(later, {
+    rows: [],
+    more: { learned: { delivered: [], ended: new Map(), renamed: [], asked: new Set(), outdated } },
+  })
+  expect((await events()).slice(0, 2)).toEqual(['supersede', undefined])
 })
 
 test.each<[string, Reading, RunFacts & { readonly arrival?: number }, boolean]>([

@@ -103,7 +103,7 @@ it('stops when it is told to, and the next run goes on', async () => {
   expect((await running.ended).error).toMatchObject({ code: 'interrupted' })
   const waybill = await openAt(clinic)
   expect((await waybill.show()).next).toEqual([
-    { say: 'To finish it: it goes on where it stopped', commands: ['waybill run clinic'] },
+    { say: 'To continue it where it stopped', commands: ['waybill run clinic'] },
   ])
   expect((await waybill.run('clinic').ended).exit).toBe(0)
   expect(await clinic.stored()).toEqual(GOOD)

@@ -1,5 +1,5 @@
 /** A clock that the test moves: sleepers wake when it passes their time, in order. */
-import { setImmediate } from 'node:timers/promises'
+import { untilIdle, watchWork } from '../load/work-under-way.ts'
 
 export interface MovedClock {
   now(): number
@@ -18,10 +18,8 @@ interface Sleeper {
 export function createMovedClock(start: number): MovedClock {
   let time = start
   const sleepers = new Set<Sleeper>()
-  // The ledger answers within a turn of the event loop; what follows an answer takes another.
-  const settle = async (): Promise<void> => {
-    for (let turn = 0; turn < 4; turn++) await setImmediate()
-  }
+  const isAtWork = watchWork()
+  const settle = (): Promise<void> => untilIdle(() => !isAtWork())
   return {
     now: () => time,
     sleep: (ms, signal) =>

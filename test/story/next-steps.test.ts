@@ -105,7 +105,7 @@ describe('what to type next', () => {
     const stopped = { kind: 'stopped', lastSign: '2026-03-02T00:00:00Z' } as const
     const of = (activity: NonNullable<RunSummary['activity']>) =>
       nextSteps(summary({ state: 'running', activity }))
-    expect(words(of({ ...stopped, byWorkers: true }))).toContain('Another worker goes on with it within 30 s')
+    expect(words(of({ ...stopped, byWorkers: true }))).toContain('Another worker continues it within 30 s')
     expect(words(of(stopped))).not.toContain('worker')
     expect(commands(of(stopped))).toEqual(['waybill run clinic'])
   })
@@ -329,8 +329,8 @@ it.each([0, 1, 2])('of %i records in doubt each is looked for, then decided by a
   const { biometric, ...others } = records
   const steps = nextSteps(summary({ records: { ...others, biometric: { ...biometric, inDoubt } } }))
   const wanted = [
-    `waybill reconcile ${RUN}`,
     `waybill rerun ${RUN} --only in-doubt`,
+    `waybill reconcile ${RUN}`,
     `waybill resolve ${RUN} --accept`,
     `waybill resolve ${RUN} --resend`,
   ]

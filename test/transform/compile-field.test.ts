@@ -27,7 +27,7 @@ describe('a field', () => {
     [{ from: '$.a', table: { x: 'y' } }, 'X', fault('value-not-in-table')],
     [{ from: '$.a', table: { x: 'y' } }, 'constructor', fault('value-not-in-table')],
     [{ from: '$.a', table: { x: 'y' } }, '', text('')],
-    [{ from: '$.a', table: { x: 'y' }, otherwise: 'z' }, 'X', text('z')],
+    [{ from: '$.a', table: { x: 'y' }, otherwise: 'z' }, 'w', text('z')],
     [{ from: '$.a', table: { x: 'y' }, otherwise: 'z' }, 'x', text('y')],
     [{ from: '$.a', table: { x: 'y' }, otherwise: 'z' }, '', text('')],
     [{ from: '$.a', table: 'sexes' }, 'F', text('FEMALE')],

@@ -49,7 +49,8 @@ describe('forms in tokens', () => {
 
   it('are tried in order, and a daylight-saving fault of one that fits is final', () => {
     const formats = ['MM/dd/yyyy', 'dd/MM/yyyy']
-    expect(readDate('02/03/2026', formats, 'UTC')).toBe('2026-02-03T00:00:00.000Z')
+    expect(readDate('02/03/2026', formats, 'UTC')).toBe('date-ambiguous')
+    expect(readDate('02/25/2026', formats, 'UTC')).toBe('2026-02-25T00:00:00.000Z')
     expect(readDate('25/03/2026', formats, 'UTC')).toBe('2026-03-25T00:00:00.000Z')
     expect(readDate('03/08/2026 02:30', ['MM/dd/yyyy HH:mm', 'dd/MM/yyyy HH:mm'], NEW_YORK)).toBe(
       'date-skipped-by-daylight-saving',

@@ -326,7 +326,7 @@ describe('columns that an export lacks', () => {
     expect(refusal(['P17'])).toMatchObject({
       code: 'columns-missing',
       message: 'day.csv has no column "id", "dob", which the mapping acme reads',
-      remedy: expect.stringContaining('The export has: P17, Ann Rowan, 1961-02-03.'),
+      remedy: expect.stringContaining('Unread columns: Ann Rowan, 1961-02-03.'),
     })
   })
 

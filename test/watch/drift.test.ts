@@ -50,14 +50,14 @@ describe('the columns of a header', () => {
     { was: 'abc', is: 'abc', messages: [] },
     { was: 'abc', is: 'ac', messages: ['missing: "b"'] },
     { was: 'abc', is: 'abxc', messages: ['new: "x"'] },
-    { was: 'abc', is: 'axc', messages: ['"b" may be named "x" now: it stands in its place'] },
-    { was: 'abc', is: 'xbc', messages: ['"a" may be named "x" now: it stands in its place'] },
+    { was: 'abc', is: 'axc', messages: ['"b" was probably renamed "x" (same position)'] },
+    { was: 'abc', is: 'xbc', messages: ['"a" was probably renamed "x" (same position)'] },
     {
       was: 'abcd',
       is: 'axyd',
       messages: [
-        '"b" may be named "x" now: it stands in its place',
-        '"c" may be named "y" now: it stands in its place',
+        '"b" was probably renamed "x" (same position)',
+        '"c" was probably renamed "y" (same position)',
       ],
     },
     { was: 'abc', is: 'axyc', messages: ['missing: "b"', 'new: "x", "y"'] },
@@ -88,8 +88,8 @@ describe('the columns of a header', () => {
     expect(
       columnDrift(profile({ columns: now }), earlier(profile({ columns: before })), rules()),
     ).toMatchObject([
-      { message: '"b" may be named "x" now: its values look alike' },
-      { message: '"c" may be named "y" now: its values look alike' },
+      { message: '"b" was probably renamed "x" (similar values)' },
+      { message: '"c" was probably renamed "y" (similar values)' },
     ])
   })
 

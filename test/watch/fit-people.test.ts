@@ -77,6 +77,17 @@ it.each<[finding: string, odd: readonly Row[], well: readonly (readonly Row[])[]
     [incomplete(20, 21), incomplete(19, 0)],
     '50 % of the people cannot be registered, most for',
   ],
+  [
+    'postal-codes-short',
+    [...rows(1, () => ({ zip: '4884' })), ...rows(20)],
+    [
+      rows(21),
+      [...rows(1, () => ({ zip: '4884' })), ...rows(19)],
+      [...rows(9, () => ({ zip: '1010' })), ...rows(9, () => ({ zip: 'SW1A 1AA' }))],
+      [...rows(1, () => ({ zip: '12345-6789' })), ...rows(20)],
+    ],
+    '1 postal codes have three or four digits, and 20 have five',
+  ],
   ['one-sex', sexes(100, 0), [sexes(99, 0), sexes(99, 1)], 'everybody is registered as FEMALE'],
   [
     'sexes-inverted',
@@ -128,6 +139,7 @@ it('people are counted by name, by date of birth and by sex', () => {
     people: {
       ...{ different: 3, registered: 4, repeated: 1, mixed: 0, met: 1, split: 0 },
       names: { first: 3, last: 2 },
+      postalCodes: { five: 4, short: 0 },
       incomplete: { 'registration-incomplete': 1 },
     },
     sexes: { MALE: 3, OTHER: 1 },

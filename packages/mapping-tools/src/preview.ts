@@ -286,6 +286,7 @@ ul { list-style: none; margin: .5rem 0 0; padding: 0; color: var(--bad) }
 .skipped ul { color: var(--soft) }
 section.rejected { border-left: 4px solid var(--bad); margin-left: calc(-1rem - 4px); padding-left: 1rem }
 .rejected h2 span { color: var(--bad) }
+@media (min-width: 60rem) { td:nth-child(3) { white-space: nowrap } }
 @media (max-width: 46rem) { section { grid-template-columns: minmax(0, 1fr); gap: .75rem } }
 @media print {
   body { padding: 0; font-size: 10pt; max-width: none }

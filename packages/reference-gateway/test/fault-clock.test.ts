@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { holdPause } from '../../../test/handed-timers.ts'
 import { BATCH_WRITES, IDS, READS } from './fault-calls.ts'
 import { biometric, NOW } from './gateway-under-test.ts'
 import { startStruck } from './struck-gateway.ts'
@@ -75,11 +76,17 @@ it('lag shows the record before the latest', async () => {
 })
 
 describe('slow', () => {
-  const patience = 100
   it('before storing: not stored yet when the client has given up, and stored late', async () => {
-    const gateway = await startStruck([{ do: 'slow', on: 'writes', ms: 2_000, before: 'storing' }])
-    expect((await gateway.send(sent, patience)).end).toBe('no answer')
+    const SLOW_MS = 61_000
+    const pause = holdPause(SLOW_MS)
+    const gateway = await startStruck([{ do: 'slow', on: 'writes', ms: SLOW_MS, before: 'storing' }])
+    const patience = new AbortController()
+    const ended = gateway.send(sent, { patience: patience.signal })
+    await pause.begun
+    patience.abort()
+    expect((await ended).end).toBe('no answer')
     expect(await gateway.occurrences('biometric')).toEqual({})
+    pause.end()
     await expect.poll(async () => (await gateway.counts()).biometric).toBe(1)
     expect(await gateway.occurrences('biometric')).toEqual({ 't-1': 1 })
   })

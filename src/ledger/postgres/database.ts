@@ -148,7 +148,7 @@ export function poolOf({ url, password, silenceMs = SILENCE_MS }: PostgresAddres
     connectionString: url,
     ...(password === undefined ? {} : { password }),
     ...(isThisMachine(url) || /[?&]sslmode=/.test(url) ? {} : { ssl: true }),
-    connectionTimeoutMillis: Math.min(silenceMs, CONNECT_TIMEOUT_MS),
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     application_name: 'waybill',
   }
   const pool = new pg.Pool({

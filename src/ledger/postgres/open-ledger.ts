@@ -1,4 +1,4 @@
-/** Opens a ledger in PostgreSQL, and migrates the tables to this program's shape. */
+/** Opens a ledger in PostgreSQL, and migrates the tables to the shape of this program. */
 import { sql } from 'kysely'
 import { WaybillError } from '../../model/errors.ts'
 import type { Paces, SharedHome } from '../concerns.ts'
@@ -22,9 +22,9 @@ import { plainDeliveredOf } from './delivered.ts'
 interface OpeningPostgres {
   readonly onNew?: OnNewLedger | undefined
   readonly ids?: AccountIdCipher | undefined
-  /** For tests: default, the place that the server keeps. */
+  /** For tests; default: the place kept by the server. */
   readonly place?: string | undefined
-  /** For tests that hand the clock in: default, leases expire by the clock of the server. */
+  /** For tests with a clock; default: leases expire by the clock of the server. */
   readonly dialect?: Dialect | undefined
 }
 
@@ -53,12 +53,12 @@ export async function openPostgresLedger(
   }
 }
 
-/** SQLSTATE of a table that does not exist. */
+/** SQLSTATE of a missing table. */
 const NO_TABLE = '42P01'
-/** The migrator looks at all tables of the database: another program may drop one at that moment. */
+/** The migrator looks at all tables of the database: another program may drop a table meanwhile. */
 const MIGRATION_TRIES = 3
 
-/** Migrates under an advisory lock: of processes that open a new ledger at once, one makes the tables. @returns the place of the server */
+/** Migrates under an advisory lock: the first of several processes makes the tables. @returns the place of the server */
 async function prepare(
   { db, where }: PostgresLedgerDatabase,
   onNew: OnNewLedger | undefined,
@@ -76,7 +76,7 @@ async function prepare(
     }
 }
 
-/** Makes the tables, unless a copy has begun to fill them. @returns names of the migrations that the database has */
+/** Makes the tables, unless a copy has begun to fill them. @returns names of the applied migrations */
 export async function makeTables(
   writer: Writer,
   where: string,
@@ -96,7 +96,7 @@ export async function makeTables(
   return Object.keys(POSTGRES_MIGRATIONS)
 }
 
-/** Writes the tables with account ids anew. The log of the server still has the old bytes until the server has removed it. */
+/** Writes the tables with account ids anew. The log of the server still has the old bytes until the server removes the log. */
 async function scrubAccounts({ db }: PostgresLedgerDatabase): Promise<boolean> {
   await sql`vacuum full account, care_team`.execute(db)
   return false

@@ -261,7 +261,7 @@ export const SHAPE = [
   // A part of an export has a lease beside the lease of its job. A file has no parts.
   `create table lease (job_id integer not null, run_id text not null, owner text not null, token integer not null,
     acquired_at integer not null, expires_at integer not null, gives_way integer not null default 0, outage text,
-    stop_by text, part integer not null default 0, primary key (job_id, part))`,
+    part integer not null default 0, primary key (job_id, part))`,
   `create table waiting (job_id integer not null, owner text not null, since integer not null, expires_at integer not null,
     primary key (job_id, owner))`,
 
@@ -269,7 +269,7 @@ export const SHAPE = [
     ended_at integer, reason text, detail text, worked_ms integer not null default 0, worked_at integer,
     rejects_path text not null, receipts_path text not null, receipts_length integer not null default 0,
     tallies text not null, origin_run text, selection text, pruned_at integer, backfill text, backfill_folder text,
-    part text, resumed_at integer, collection text)`,
+    part text, resumed_at integer, collection text, stop_by text)`,
   `create index run_by_job on run (job_id, started_at)`,
   `create table mapping (digest text primary key, name text not null, content text not null)`,
   `create table export (id integer primary key, run_id text not null, ordinal integer not null, export_id text not null,

@@ -1,10 +1,9 @@
 /**
  * Leases on jobs: the right to run, with a fencing token, greater after each change of owner.
- * Right of way: a backfill lets other runs go first. Only the order of runs depends on the right of way; the lease keeps two runs of a job apart.
+ * Right of way: a backfill goes behind all runs. Only the order of runs depends on the right of way; the lease keeps two runs of a job apart.
  */
 import { type Kysely, sql } from 'kysely'
 import { WaybillError } from '../../model/errors.ts'
-import type { Acting } from '../audit.ts'
 import type { Claimed, ClaimRequest, Lease, Leases, Ledger, PartOf, RightOfWay } from '../ledger.ts'
 import { type LeaseRecord, type LedgerTables, processName } from '../tables.ts'
 import { jobName, noteAudit } from './audit.ts'
@@ -12,11 +11,13 @@ import { type Dialect, leaseTime } from './dialect.ts'
 import type { Exclusive, MaybePromise, Statements, Writer } from './exclusive.ts'
 
 export const leasesOf = (turns: Exclusive): Pick<Ledger, 'leases' | 'way'> => ({
-  leases: leases(turns),
+  leases: { ...holding(turns), ...stopping(turns) },
   way: rightOfWay(turns),
 })
 
-const leases = ({ db, dialect, write }: Exclusive): Leases => ({
+type Stopping = Pick<Leases, 'stop' | 'stopBy' | 'isStopping'>
+
+const holding = ({ db, dialect, write }: Exclusive): Omit<Leases, keyof Stopping> => ({
   lastsMs: dialect.leaseMs,
   acquire: ({ jobId, runId, owner, now: asked, ttlMs, givesWay = false, part, besideParts }, isDead) =>
     write(async (writer, statements) => {
@@ -31,18 +32,16 @@ const leases = ({ db, dialect, write }: Exclusive): Leases => ({
       if (holder !== undefined) return { ok: false, holder }
       const token = Math.max(0, ...known.map((one) => one.token)) + 1
       const before = known.find((one) => one.part === place)
-      // Whoever goes on with the run of a dead process hears the stop that the process was asked for; whoever resumes it later does not.
       const isTakeover = before !== undefined && before.expires_at > 0 && now < before.expires_at + ttlMs
-      const stopped = isTakeover && before.stop_by !== null ? before : undefined
       const lease = {
-        run_id: stopped?.run_id ?? runId,
+        // Until the successor of a dead process names the run to go on with.
+        run_id: isTakeover ? before.run_id : runId,
         owner,
         token,
         acquired_at: now,
         expires_at: now + ttlMs,
         gives_way: Number(givesWay),
         outage: null,
-        stop_by: stopped?.stop_by ?? null,
       }
       await writer
         .insertInto('lease')
@@ -63,17 +62,15 @@ const leases = ({ db, dialect, write }: Exclusive): Leases => ({
         // A process killed while waiting withdraws nothing.
         .where(({ or, eb }) => or([eb('owner', '=', owner), eb('expires_at', '<=', now)]))
         .execute()
-      const last = known.find((one) => one.part === 0)
-      // Claims are of the whole job: who works on a part has them still.
+      // Claims are of the whole job: a worker on a part keeps them.
       const isWorkedOn = known.some((one) => one.part > 0 && isHeld(one, now, isDead))
-      if (last !== undefined && !isWorkedOn) await abandonClaims(statements, last, now)
-      // The new owner begins to count anew: the time in between was no work.
-      await writer
-        .updateTable('run')
-        .set({ worked_at: null })
-        .where('job_id', '=', jobId)
-        .where('worked_at', 'is not', null)
-        .execute()
+      if (before !== undefined && !isWorkedOn) await abandonClaims(statements, before, now)
+      // The time in between was no work. A stop reaches the successor of a dead process, and no later resumption.
+      await statements.run(
+        `update run set worked_at = null${isTakeover ? '' : ', stop_by = null'}
+          where job_id = ? and (worked_at is not null or stop_by is not null)`,
+        jobId,
+      )
       return { ok: true, lease: { jobId, runId, token } }
     }),
   // The token stays: the next owner needs a greater token.
@@ -90,46 +87,55 @@ const leases = ({ db, dialect, write }: Exclusive): Leases => ({
     const at = await leaseTime(db, dialect, now)
     return (await leasesOfJob(db, jobId)).some((one) => one.part > 0 && isHeld(one, at, isDead))
   },
-  stop: stopOf({ dialect, write }),
 })
 
-const stopOf =
-  ({ dialect, write }: Pick<Exclusive, 'dialect' | 'write'>): Leases['stop'] =>
-  (runId, acting, isDead) =>
+const stopping = ({ db, dialect, write }: Exclusive): Stopping => ({
+  stop: (runId, acting, isDead) =>
+    write(async (writer) => {
+      const run = await inProgress(writer, dialect, runId, acting.at, isDead)
+      if (run === undefined || run.stop_by === acting.by) return run !== undefined
+      await writer.updateTable('run').set({ stop_by: acting.by }).where('id', '=', runId).execute()
+      const job = await jobName(writer, run.job_id)
+      await noteAudit(writer, { ...acting, action: 'stop', job, run: runId, subject: null })
+      return true
+    }),
+  async stopBy({ jobId, token }) {
+    const run = db.selectFrom('lease').innerJoin('run', 'run.id', 'lease.run_id').select('run.stop_by')
+    const own = run.where('lease.job_id', '=', jobId).where('lease.token', '=', token)
+    return (await own.executeTakeFirst())?.stop_by ?? undefined
+  },
+  isStopping: (runId, at, isDead) =>
     write(async (writer, statements) => {
-      const running = writer.selectFrom('run').where('id', '=', runId).where('state', '=', 'running')
-      const run = await running.select('job_id').executeTakeFirst()
-      if (run === undefined) return 'not-under-way'
-      const now = await leaseTime(writer, dialect, acting.at)
-      const held = (await leasesOfJob(writer, run.job_id)).filter((one) => isHeld(one, now, isDead))
-      if (held.length > 0 && held.every((one) => one.run_id !== runId)) return 'not-under-way'
-      if (held.length === 0) await endAbandoned(writer, statements, { jobId: run.job_id, runId }, acting)
-      const asked = writer.updateTable('lease').set({ stop_by: acting.by }).where('run_id', '=', runId)
-      const anew = await asked
-        .where(({ or, eb }) => or([eb('stop_by', 'is', null), eb('stop_by', '!=', acting.by)]))
-        .returning('part')
+      const run = await inProgress(writer, dialect, runId, at, isDead)
+      if (run === undefined || run.stop_by === null) return false
+      if (run.isHeld) return true
+      // A halted process that wakes writes nothing more; the next run settles its requests in flight.
+      await endLeases(statements, run.job_id, 0)
+      await writer
+        .updateTable('run')
+        .set({ state: 'interrupted', reason: 'asked-to-stop', detail: `${run.stop_by} has stopped it` })
+        .set({ ended_at: at, worked_at: null })
+        .where('id', '=', runId)
         .execute()
-      if (held.length === 0 || anew.some(({ part }) => part === 0)) {
-        const job = await jobName(writer, run.job_id)
-        await noteAudit(writer, { ...acting, action: 'stop', job, run: runId, subject: null })
-      }
-      return held.length > 0 ? 'asked' : 'ended'
-    })
+      return false
+    }),
+})
 
-/** Ends a run that no process holds. A halted process that wakes writes nothing more; requests in flight are settled by the next run. */
-async function endAbandoned(
+/** Finds a run in progress; undefined if the run is over, or if another run holds the job. */
+async function inProgress(
   writer: Writer,
-  statements: Statements,
-  { jobId, runId }: Pick<Lease, 'jobId' | 'runId'>,
-  { by, at }: Acting,
-): Promise<void> {
-  await endLeases(statements, jobId, 0)
-  await writer
-    .updateTable('run')
-    .set({ state: 'interrupted', reason: 'asked-to-stop', detail: `${by} has stopped it`, ended_at: at })
-    .set({ worked_at: null })
-    .where('id', '=', runId)
-    .execute()
+  dialect: Dialect,
+  runId: string,
+  at: number,
+  isDead: (owner: string) => boolean,
+) {
+  const running = writer.selectFrom('run').where('id', '=', runId).where('state', '=', 'running')
+  const run = await running.select(['job_id', 'stop_by']).executeTakeFirst()
+  if (run === undefined) return undefined
+  const now = await leaseTime(writer, dialect, at)
+  const held = (await leasesOfJob(writer, run.job_id)).filter((one) => isHeld(one, now, isDead))
+  const isOthers = held.length > 0 && held.every((one) => one.run_id !== runId)
+  return isOthers ? undefined : { ...run, isHeld: held.length > 0 }
 }
 
 /** Number of a lease within its job. */
@@ -146,7 +152,7 @@ async function lastLease(
   const all = await leasesOfJob(database, jobId)
   const own = all.find((one) => one.part === placeOf(part))
   if (own === undefined || part !== undefined) return own
-  // An outage of a part is one of the job.
+  // An outage of a part is an outage of the job.
   const met = all.find((one) => one.outage !== null && one.run_id === own.run_id && one.expires_at > 0)
   return { ...own, outage: met?.outage ?? null }
 }
@@ -180,7 +186,7 @@ export async function claimAccounts(
   const { hashes, hex } = statements.dialect
   const claim = () =>
     statements.all(
-      // In a fixed order: two jobs never wait for each other.
+      // In a fixed order: no deadlock of two jobs.
       `insert into claim (gateway, account, job_id)
         select cast(? as text), hash, cast(? as bigint) from (${hashes}) as asked where true order by hash
         on conflict (gateway, account) do update set job_id = excluded.job_id where claim.job_id = excluded.job_id
@@ -202,7 +208,7 @@ export async function claimAccounts(
   }
 }
 
-/** Ends claims of jobs with any of these accounts whose lease has expired, or whose process is dead. */
+/** Ends the claims of jobs without a live process on any of the accounts. */
 async function endClaims(
   statements: Statements,
   { jobId, token }: Lease,
@@ -219,11 +225,11 @@ async function endClaims(
   const isHeldBy = ({ owner, expires_at }: (typeof others)[number]): boolean =>
     Number(expires_at) > now && !isDead(String(owner))
   for (const leases of Map.groupBy(others, ({ job_id }) => Number(job_id)).values()) {
-    // A job lasts while somebody works on one of its parts.
+    // A job lasts while somebody works on a part.
     const [first] = leases
     if (first === undefined || leases.some(isHeldBy)) continue
     const job = Number(first['job_id'])
-    // First: of two jobs that end the same claims, the second waits, and finds none.
+    // First: if two jobs end equal claims, the second waits, and finds none.
     for (const { part, own } of leases)
       await statements.run(
         `update lease set token = ${NEXT_TOKEN}, owner = ?, expires_at = 0 where job_id = ? and part = ?`,
@@ -233,7 +239,7 @@ async function endClaims(
   }
 }
 
-/** Ends the claims of a job without a process. Its run may have sent something for each account, unknown to other runs. */
+/** Ends the claims of a job without a process. The run may have sent something for each account, unknown to later runs. */
 async function abandonClaims(
   statements: Statements,
   { job_id: jobId, run_id: runId }: Pick<LeaseRecord, 'job_id' | 'run_id'>,
@@ -248,7 +254,7 @@ async function abandonClaims(
   await statements.run('delete from claim where job_id = ?', jobId)
 }
 
-/** Releases all claims of a finished run. An unfinished run of the job keeps what it abandoned. */
+/** Releases all claims of a finished run. An unfinished run of the job keeps abandoned claims. */
 export async function endOwnClaims(statements: Statements, { jobId }: Lease): Promise<void> {
   await statements.run('delete from claim where job_id = ?', jobId)
   await statements.run(
@@ -260,7 +266,7 @@ export async function endOwnClaims(statements: Statements, { jobId }: Lease): Pr
 
 const NEXT_TOKEN = '(select max(token) + 1 from lease other where other.job_id = lease.job_id)'
 
-/** Refuses all further writes of those who work on parts of the job. */
+/** Refuses all further writes of workers on parts of the job. */
 export const endParts = (statements: Statements, { jobId }: Lease): Promise<void> =>
   endLeases(statements, jobId, 1)
 
@@ -333,7 +339,7 @@ export async function beginWork(writer: Writer, runId: string, at: number): Prom
   await writer.updateTable('run').set({ worked_at: at }).where('id', '=', runId).execute()
 }
 
-/** Owners that wait for a job, and leases that keep a gateway busy. */
+/** Owners waiting for a job, and leases keeping a gateway busy. */
 const rightOfWay = ({ db, dialect }: Exclusive): RightOfWay => ({
   async ask({ jobId, owner, now: asked, ttlMs }) {
     const now = await leaseTime(db, dialect, asked)

@@ -15,7 +15,7 @@ export const reasonsOf = ({ db }: Exclusive): Ledger['reasons'] => ({
       .select([REMAINING.as('outcome'), 'stage', 'code', 'rule', 'field', 'message'])
       .select('export.name as exportName')
       .select((eb) => eb.fn.countAll<number>().as('count'))
-      .select([SETTLED.as('settled'), FIRST_OPEN.as('first')])
+      .select([SETTLED.as('settled'), FIRST_OPEN.as('first'), DECIDED.as('decided')])
       .select((eb) => [eb.fn.count<number>('known_since').as('known'), eb.fn.min('known_since').as('since')])
       .groupBy([REMAINING, 'stage', 'code', 'rule', 'field', 'message', 'export.name'])
       .orderBy('count', 'desc')
@@ -29,13 +29,14 @@ export const reasonsOf = ({ db }: Exclusive): Ledger['reasons'] => ({
       groups.flatMap(({ first }) => (first === null ? [] : idOf(first))),
     )
     const sent = groups.some(({ code }) => code === 'withdrawn') ? await sentAs(db, runId) : []
-    return groups.map(({ first, since, ...group }) => {
+    return groups.map(({ first, since, decided, ...group }) => {
       const example = first === null ? undefined : examples.get(idOf(first))
       const ofGroup = sent.filter(({ rule, name }) => rule === group.rule && name === group.exportName)
       return {
         ...group,
         ...(group.code === 'withdrawn' ? { sentAs: ofGroup.flatMap((one) => one.id ?? []) } : {}),
         ...(since === null ? {} : { knownSince: new Date(since).toISOString() }),
+        ...(decided === null ? {} : { decidedAt: new Date(decided).toISOString() }),
         ...(example === undefined ? {} : { example }),
       }
     })
@@ -80,6 +81,9 @@ const exceptionsOf = (db: Kysely<LedgerTables>, runId: string) =>
 /** Outcome of an exception for its own run: a reject stays a reject even if a later run has settled the record. */
 const REMAINING = sql<string>`case exception.state when 'settled' then 'rejected' else exception.state end`
 const SETTLED = sql<number>`sum(case exception.state when 'settled' then 1 else 0 end)`
+const DECIDED = sql<
+  number | null
+>`max((select max(decision.at) from decision where decision.exception = exception.id))`
 /** Sorts by row, then id: batches are settled in the order of their answers, and the order differs from run to run. */
 const FIRST_OPEN = sql<
   string | null

@@ -224,9 +224,17 @@ const range = (run: string): RawBuilder<unknown> =>
   sql`(substr(${sql.ref(`${run}.backfill`)}, 1, ${sql.lit(RANGE_LENGTH)}), ${sql.ref(`${run}.backfill_folder`)})`
 
 /** True where a person has acknowledged the run's failure or rejects of this reason. */
-const acknowledged = (run: string, code: string): Condition => sql`exists (select 1 from resolution
+const acknowledged = (
+  run: string,
+  code: string,
+  more: Condition = sql`true`,
+): Condition => sql`exists (select 1 from resolution
   where resolution.run_id = ${sql.ref(run)} and resolution.decision = 'acknowledge' and resolution.undone_at is null
-  and (resolution.code is null or resolution.code = ${sql.ref(code)}))`
+  and (resolution.code is null or resolution.code = ${sql.ref(code)}) and ${more})`
+
+/** False for a record that was in doubt when the person acknowledged the rejects of its run. */
+const NOT_DECIDED_SINCE: Condition = sql`not exists (select 1 from decision
+  where decision.exception = exception.id and decision.at > resolution.at)`
 
 /** A later run over all exports of the job reads again every export that a failed run had read, and every export that this run could not read. */
 const FOLLOWED: Condition = sql`exists (select 1 from run later where later.job_id = run.job_id
@@ -272,7 +280,7 @@ const UNARCHIVED_STILL: Condition = sql`(export.state = 'finished' and export.ar
   and not ${acknowledged('run.id', 'run.reason')})`
 
 const REJECTED_STILL: Condition = sql`(exception.state = 'rejected'
-  and not ${acknowledged('run.id', 'exception.code')} and not ${TAKEN_OVER})`
+  and not ${acknowledged('run.id', 'exception.code', NOT_DECIDED_SINCE)} and not ${TAKEN_OVER})`
 
 const IN_DOUBT_STILL: Condition = sql`(exception.state = 'in-doubt')`
 
@@ -381,12 +389,7 @@ const activePause = (db: Writer | Exclusive['db'], jobId: number, now: number): 
 async function nameRun(transaction: Writer, lease: Lease): Promise<void> {
   await transaction
     .updateTable('lease')
-    .set(({ eb, ref }) => ({
-      run_id: lease.runId,
-      outage: null,
-      // A stop is of one run.
-      stop_by: eb.case().when('run_id', '=', lease.runId).then(ref('stop_by')).end(),
-    }))
+    .set({ run_id: lease.runId, outage: null })
     .where('job_id', '=', lease.jobId)
     .where('token', '=', lease.token)
     .execute()

@@ -50,7 +50,7 @@ function bodyOf({ work, summary }: DetailedStory): string {
   const rows = work.reduce((sum, span) => sum + span.rows, 0)
   const made = work.reduce((sum, span) => sum + span.records.made, 0)
   const worked = summary.durationMs
-  if (work.length === 0 || worked === 0) return '<p class="none">Nothing was settled yet.</p>'
+  if (work.length === 0 || worked === 0) return '<p class="none">Nothing is settled.</p>'
   const a = (count: number): number => Math.round((1000 * count) / worked)
   const average = `<p>${counted(rows, 'row')} and ${counted(made, 'record')} in ${durationText(worked)} at work: on average ${counted(a(rows), 'row')} and ${counted(a(made), 'record')} a second.</p>`
   // A few settlements give no distribution over time.

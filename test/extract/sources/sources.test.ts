@@ -7,6 +7,7 @@ import { createS3Source } from '../../../src/extract/sources/s3.ts'
 import { createSftpSource, hostKeyFingerprint } from '../../../src/extract/sources/sftp.ts'
 import { collectListed } from '../../../src/extract/sources/source.ts'
 import { exportSourceConformance, type OpenedSource } from '../../conformance/export-source.ts'
+import { holdLimit } from '../../handed-timers.ts'
 import { temporaryFolder } from '../../temporary-folder.ts'
 import { BUCKET, type S3Server, startS3Server } from './s3-server.ts'
 import { PASSWORD, startSftpServer, USER } from './sftp-server.ts'
@@ -282,10 +283,10 @@ describe('an SFTP server', () => {
     await source.close()
   })
 
-  /** Long enough for a machine that has much to do. */
-  const ANSWER_MS = 600
+  /** Limits of answers: each source has its own, which names it. */
+  let answerMs = 60_000
 
-  /** A server that takes every connection, and does not answer the first of the requests that are named; with a file there. */
+  /** A server that takes every connection, and does not answer the first of the requests that are named, whose limit then ends; with a file there. */
   const silentOn = async (...requests: readonly string[]) => {
     const { server, place, put, folder } = await sftp()
     await put('a.csv', CONTENT)
@@ -294,16 +295,20 @@ describe('an SFTP server', () => {
     if (delivery === undefined) throw new Error('it is listed')
     // The next question finds a server that has nothing under way.
     await listing.close()
-    const source = createSftpSource(place, PASSWORD, ANSWER_MS)
+    answerMs += 1
+    const endLimit = holdLimit(answerMs)
+    const source = createSftpSource(place, PASSWORD, answerMs)
     onTestFinished(() => source.close())
     const left = [...requests]
     server.isSilent = (request) => {
       const at = left.indexOf(request)
-      if (at >= 0) left.splice(at, 1)
-      return at >= 0
+      if (at < 0) return false
+      left.splice(at, 1)
+      endLimit()
+      return true
     }
     const before = server.connections
-    return { source, delivery, server, folder, connections: () => server.connections - before }
+    return { source, delivery, server, folder, endLimit, connections: () => server.connections - before }
   }
 
   it('that keeps the connection and does not answer is connected to again, whatever it was asked', async () => {
@@ -346,7 +351,7 @@ describe('an SFTP server', () => {
 
   it('that has not answered when it is closed is not connected to again', async () => {
     const { server, place } = await sftp()
-    const source = createSftpSource(place, PASSWORD, ANSWER_MS)
+    const source = createSftpSource(place, PASSWORD)
     server.isSilent = (request) => {
       if (request === 'READDIR') void source.close()
       return request === 'READDIR'
@@ -367,7 +372,7 @@ describe('an SFTP server', () => {
   })
 
   it('that moves a file to the archive and does not say so is asked where it is', async () => {
-    const { source, delivery, server, folder } = await silentOn()
+    const { source, delivery, server, folder, endLimit } = await silentOn()
     const moves = [
       ['a.csv', '.wb-a.csv'],
       ['.wb-a.csv', 'done/a.csv'],
@@ -378,6 +383,7 @@ describe('an SFTP server', () => {
       if (move === undefined) return false
       renameSync(join(folder, move[0]), join(folder, move[1]))
       moved += 1
+      endLimit()
       return true
     }
     expect(await source.archive(delivery)).toMatch(/done\/a\.csv$/)
@@ -401,8 +407,8 @@ describe('an SFTP server', () => {
     )
     const said = [
       /ECONNREFUSED/,
-      /: looking at inbox\/a\.csv was not answered within 0\.6 s$/,
-      /: opening and reading inbox\/a\.csv was not answered within 0\.6 s$/,
+      /: looking at inbox\/a\.csv was not answered within 60\.\d+ s$/,
+      /: opening and reading inbox\/a\.csv was not answered within 60\.\d+ s$/,
     ]
     expect(failures).toEqual(
       said.map((words) =>

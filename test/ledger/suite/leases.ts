@@ -421,38 +421,51 @@ export function leasesSuite(open: OpenLedger): void {
     })
 
     it('asks whoever runs it to stop, as long as somebody does; not what comes after', async () => {
-      const stopBy = async () => (await ledger.leases.last(jobId))?.stop_by
-      const stop = (run: string, at: number, isDead = alive) =>
-        ledger.leases.stop(run, { by: 'ann', note: null, at }, isDead)
       const run = await startRun()
-      expect(await stop('run-9', NOW)).toBe('not-under-way')
-      expect(await stopBy()).toBeNull()
-      expect(await stop('run-1', NOW + TTL - 1)).toBe('asked')
-      expect(await stopBy()).toBe('ann')
-      expect(await stop('run-1', NOW + TTL - 1)).toBe('asked')
+      const stopBy = () => ledger.leases.stopBy(run.lease)
+      const stop = (id: string) => ledger.leases.stop(id, { by: 'ann', note: null, at: NOW }, alive)
+      const isStopping = (id: string, at = NOW + TTL - 1) => ledger.leases.isStopping(id, at, alive)
+      expect([await stop('run-9'), await isStopping('run-9')]).toEqual([false, false])
+      expect([await stopBy(), await isStopping('run-1')]).toEqual([undefined, false])
+      expect([await stop('run-1'), await stopBy(), await isStopping('run-1')]).toEqual([true, 'ann', true])
+      expect(await stop('run-1')).toBe(true)
       const notes = (await ledger.audit.read({})).filter(({ action }) => action === 'stop')
       expect(notes).toMatchObject([{ run: 'run-1', by: 'ann' }])
       await ledger.runs.start({ ...run.lease, runId: 'run-2' }, begun('run-2'))
-      expect(await stopBy()).toBeNull()
+      expect(await stopBy()).toBeUndefined()
       // Another run has the job.
-      expect(await stop('run-1', NOW)).toBe('not-under-way')
+      expect([await stop('run-1'), await isStopping('run-1')]).toEqual([false, false])
+    })
+
+    it('is stopping no more once it was ended and resumed', async () => {
+      const run = await startRun()
+      await ledger.leases.stop('run-1', { by: 'ann', note: null, at: NOW }, alive)
+      await run.endRun({ state: 'interrupted', endedAt: NOW, reason: 'asked-to-stop' })
+      await ledger.leases.release(run.lease)
+      const known = (await ledger.runs.find('run-1')) ?? expect.fail('no run')
+      await ledger.runs.resume(await lease(), known, NOW)
+      expect(await ledger.leases.isStopping('run-1', NOW, alive)).toBe(false)
+      expect(await ledger.runs.find('run-1')).toMatchObject({ state: 'running' })
     })
 
     it.each([
       ['at once', 'run-1', 0, 'dies', 'ann'],
       ['within a lease', 'run-1', 2 * TTL - 1, 'dies', 'ann'],
-      ['later', 'run-1', 2 * TTL, 'dies', null],
-      ['with another run', 'run-0', 0, 'dies', null],
-      ['behind an end', 'run-1', 0, 'ends', null],
+      ['later', 'run-1', 2 * TTL, 'dies', undefined],
+      ['with another run', 'run-0', 0, 'dies', undefined],
+      ['behind an end', 'run-1', 0, 'ends', undefined],
     ])('tells whoever goes on for a process that was to stop: %s', async (_, runId, later, how, heard) => {
       const { lease: first } = await startRun('run-0')
       const run = await ledger.runs.start({ ...first, runId: 'run-1' }, begun('run-1'))
       await ledger.leases.stop('run-1', { by: 'ann', note: null, at: NOW }, alive)
       if (how === 'ends') await ledger.leases.release(run.lease)
       const taken = await lease({ runId: 'run-2', owner: 'there:2', now: NOW + later }, () => true)
+      const isStopping = await ledger.leases.isStopping('run-1', NOW + later, alive)
+      // Before it names a run.
+      expect(isStopping).toBe(how === 'dies' && later < 2 * TTL)
       const known = (await ledger.runs.find(runId)) ?? expect.fail('no run')
       await ledger.runs.resume({ ...taken, runId }, known, NOW + later)
-      expect((await ledger.leases.last(jobId))?.stop_by).toBe(heard)
+      expect(await ledger.leases.stopBy(taken)).toBe(heard)
     })
 
     it.each([
@@ -461,13 +474,14 @@ export function leasesSuite(open: OpenLedger): void {
     ])('ends a run that is to stop, %s: whoever had it writes no more', async (_which, at, isDead) => {
       const run = await startRun()
       const person = { by: 'ann', note: 'enough', at }
-      expect(await ledger.leases.stop('run-1', person, isDead)).toBe('ended')
+      expect(await ledger.leases.stop('run-1', person, isDead)).toBe(true)
+      expect(await ledger.leases.isStopping('run-1', at, isDead)).toBe(false)
       expect(await ledger.runs.find('run-1')).toMatchObject({
         ...{ state: 'interrupted', reason: 'asked-to-stop', detail: 'ann has stopped it', ended_at: at },
       })
       await expect(run.assertHeld()).rejects.toMatchObject({ code: 'lease-lost' })
       expect(await ledger.audit.read({})).toMatchObject([{ action: 'stop', run: 'run-1', note: 'enough' }])
-      expect(await ledger.leases.stop('run-1', person, isDead)).toBe('not-under-way')
+      expect(await ledger.leases.stop('run-1', person, isDead)).toBe(false)
       // The next run of the job goes on with it.
       expect((await ledger.runs.unfinished(jobId, 'ordinary'))?.id).toBe('run-1')
       expect((await lease({ runId: 'run-2' })).token).toBeGreaterThan(run.lease.token)

@@ -111,6 +111,8 @@ export const REFUSED_STARTS: readonly Situation[] = [
     need: { cause: 'ledger', code: 'ledger-missing' },
     async end(scene) {
       expect((await scene.look('restore', 'saved.sqlite')).code).toBe(0)
+      // The refused start was due to the loss alone.
+      expect((await scene.needs()).map(({ cause }) => cause)).toEqual(['ledger-copy'])
       expect((await scene.type('run')).code).toBe(0)
     },
   },

@@ -8,9 +8,13 @@ import { z } from 'zod'
 /** Photographs go here; git ignores it. */
 export const PHOTOGRAPHS = resolve(import.meta.dirname, '../../test-output/report')
 
+/** A machine that has other things to do takes many times as long. */
+const PATIENCE_MS = 120_000
+
 export async function openBrowser(): Promise<Browser> {
   await mkdir(PHOTOGRAPHS, { recursive: true })
-  return driver.launch({
+  const browser = await driver.launch({
+    timeout: PATIENCE_MS,
     executablePath: await chromium.executablePath(),
     headless: true,
     args: [
@@ -25,6 +29,8 @@ export async function openBrowser(): Promise<Browser> {
       '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
     ],
   })
+  browser.on('context', (context) => context.setDefaultTimeout(PATIENCE_MS))
+  return browser
 }
 
 export interface Opened {

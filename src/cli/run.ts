@@ -444,7 +444,7 @@ function sampleText(sample: SampleSize, seed: string): string {
     case 'all':
       return 'everybody'
     case 'share':
-      return `${sample.share * 100} % of the people, seed ${seed}`
+      return `${Number((100 * sample.share).toPrecision(9))} % of the people, seed ${seed}`
     case 'people':
       return `${n(sample.people)} people, seed ${seed}`
   }

@@ -178,6 +178,9 @@ describe('what a run delivered', () => {
     expect((await reconcile(clinic, run, '--verify', '--sample', '25%', '--seed', 'one')).reads).toBe(
       share.reads,
     )
+    // 0.57 times 100 is no 57 to a computer.
+    const odd = await clinic.workplace.waybill('reconcile', run, '--verify', '--sample', '57%')
+    expect(odd.out).toContain('Verified: 57 % of the people, seed ')
     const wrong = await clinic.workplace.waybill('reconcile', run, '--sample', '5')
     expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining('error usage-wrong')])
   })

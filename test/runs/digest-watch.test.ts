@@ -2,12 +2,13 @@
 import { expect, test } from 'vitest'
 import { JobDefinition } from '../../src/definitions/job-definition.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
+import { noCounts } from '../../src/model/balance.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import { noteRefusedStart } from '../../src/needs/refused-starts.ts'
 import { createDigestWatch } from '../../src/runs/digests.ts'
 import type { Teller } from '../../src/runs/teller.ts'
 import { readSettings } from '../../src/system/settings.ts'
-import { beginExport, beginRun, passingLedger } from '../ledger/begun-run.ts'
+import { beginExport, beginRun, openChunk, passingLedger, settleChunk } from '../ledger/begun-run.ts'
 import { fault } from '../ledger/export-fault.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
@@ -17,8 +18,12 @@ const NOW = DUE + 60_000
 
 type Digest = Parameters<Teller['tell']>
 
-/** A home with one job that has a digest at seven, and more of the same kind. */
-async function scene(names: readonly string[] = ['nightly'], target = 'https://hook.example/') {
+/** A home with one job that has a digest at seven, and more of the same kind. @param timeOf another time of a job, or none */
+async function scene(
+  names: readonly string[] = ['nightly'],
+  target = 'https://hook.example/',
+  timeOf: (name: string) => string | undefined = () => '07:00',
+) {
   const home = await temporaryFolder()
   const ledger = await passingLedger()
   const settings = { ...readSettings({ WAYBILL_JOBS: home }, home), home }
@@ -43,7 +48,7 @@ async function scene(names: readonly string[] = ['nightly'], target = 'https://h
     sources: [],
     definition: JobDefinition.parse({
       ...{ job: name, exports: { from: 'in', match: '*.csv' }, mapping: 'm' },
-      schedule: { cron: '0 2 * * *', zone: 'Etc/UTC', digest: '07:00' },
+      schedule: { cron: '0 2 * * *', zone: 'Etc/UTC', digest: timeOf(name) },
       notify: { webhook: target },
     }),
   })
@@ -66,8 +71,20 @@ async function scene(names: readonly string[] = ['nightly'], target = 'https://h
   }
 }
 
-async function ended(ledger: Ledger, startedAt: number, state: 'finished' | 'failed'): Promise<void> {
+async function ended(
+  ledger: Ledger,
+  startedAt: number,
+  state: 'finished' | 'failed',
+  rejected = 0,
+): Promise<void> {
   const run = await beginRun(ledger, 'run-1', { startedAt })
+  if (rejected > 0) {
+    const row = await beginExport(run)
+    await openChunk(run, row, 0)
+    const counts = { ...noCounts(), rows: { ...noCounts().rows, read: rejected, rejected } }
+    await settleChunk(run, row, 0, { counts: JSON.stringify(counts) })
+    await run.endExport(row, 'finished')
+  }
   if (state === 'failed') {
     const row = await beginExport(run)
     await run.endExport(row, 'failed', fault('export-empty'))
@@ -91,6 +108,7 @@ const refusal = new WaybillError('mapping-invalid', 'line 3 is wrong', { remedy:
 test.each<[string, boolean, (ledger: Ledger, home: string) => unknown]>([
   ['nothing has happened', false, () => undefined],
   ['a run ended well', false, (ledger) => ended(ledger, SINCE, 'finished')],
+  ['a run ended with a rejected row', true, (ledger) => ended(ledger, SINCE, 'finished', 1)],
   ['a run failed', true, (ledger) => ended(ledger, SINCE, 'failed')],
   ['a run failed before the digest before', false, (ledger) => ended(ledger, SINCE - 1, 'failed')],
   ['a run is under way', false, (ledger) => beginRun(ledger, 'run-1', { startedAt: SINCE })],
@@ -119,6 +137,16 @@ test('a target that several jobs name gets one digest; the looks of the other jo
     ['2026-03-02T07:00:00.000Z', 0],
   ])
   expect([delivered(), looks()]).toEqual([1, []])
+})
+
+test('jobs without a digest, or with one at another time, get none and keep none from the others', async () => {
+  const times: Readonly<Record<string, string>> = { early: '06:30', nightly: '07:00' }
+  const { told, looks } = await scene(['none', 'early', 'nightly'], undefined, (name) => times[name])
+  for (const look of looks()) await look()
+  expect(told.map(([{ job, subject }]) => [job, subject])).toEqual([
+    ['early', '2026-03-02T06:30:00.000Z'],
+    ['nightly', '2026-03-02T07:00:00.000Z'],
+  ])
 })
 
 test('a digest that could not be sent is due at the next look', async () => {

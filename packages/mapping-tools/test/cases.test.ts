@@ -258,14 +258,25 @@ rules:
   })
 
   it('tells with the record what is not the same in all of them', async () => {
-    const both = `cases:\n  - name: one\n${ONE}\n  - name: two\n    row: { id: P-2, day: 2026-01-02, psa: <0.1 }\n`
+    const [one, two] = [
+      `  - name: one\n${ONE}\n`,
+      '  - name: two\n    row: { id: P-2, day: 2026-01-02, psa: <0.1 }\n',
+    ]
     const mapping = SMALL.replace(
       '  heart-rate: pulse',
       '  heart-rate: pulse\n  psa: { from: psa, comparators: limit }',
     )
-    const written = await update(mapping, both)
-    expect(written).toContain('psa: { value: 0.1 ng/mL, notes: reported as <0.1 }')
-    expect((await run(mapping, written)).every(({ passed }) => passed)).toBe(true)
+    for (const both of [one + two, two + one]) {
+      const written = await update(mapping, `cases:\n${both}`)
+      expect(written).toContain('psa: { value: 0.1 ng/mL, notes: reported as <0.1 }')
+      expect((await run(mapping, written)).every(({ passed }) => passed)).toBe(true)
+    }
+  })
+
+  it('has nothing left of what came out before', async () => {
+    const before = '    outcome: skipped\n    reason: skipWhen\n    warnings: ["row: x"]\n'
+    const cases = `cases:\n  - name: one\n${ONE}\n`
+    expect(await update(SMALL, cases + before)).toBe(await update(SMALL, cases))
   })
 
   it('puts records into the order in which they are made', async () => {
@@ -286,5 +297,16 @@ rules:
     )
     expect(written).toContain('      hba1c-1: 5.1 %\n')
     expect(written).toContain('  hba1c: { name: ')
+    // A number counts from 1, also where the first is rejected.
+    const two = long.replace(
+      'unit: { constant: "%" } }',
+      'unit: { constant: "%" } }, { code: { from: code, system: LOINC }, value: w, unit: { constant: "%" } }',
+    )
+    const second = await update(
+      two,
+      'cases:\n  - name: one\n    row: { id: P-1, day: 2026-01-02, code: 4548-4, v: high, w: 5.1 }\n',
+    )
+    expect(second).toContain('      hba1c-2: 5.1 %\n')
+    expect(second).toContain('  hba1c: { name: ')
   })
 })

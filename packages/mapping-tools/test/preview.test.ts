@@ -26,6 +26,28 @@ function preview(...cells: readonly string[]): PreviewedRow {
   return previewRow(row, COLUMNS, map(row))
 }
 
+const MARKS = { reads: () => [], line: () => undefined, before: undefined }
+
+/** Rows of three columns, of which the last leaves a row out. */
+function readSkipping(): (...cells: readonly string[]) => PreviewedRow {
+  const columns = ['id', 'sbp', 'visit']
+  const bind = load(`
+mapping: tried
+read: { format: csv }
+row:
+  key: [id]
+  account: { reference: id }
+  observedAt: { constant: "2026-02-04T00:00:00.000Z" }
+  source: { name: S, type: screening }
+  skipWhen: { visit: no show }
+biometrics: { systolic-bp: sbp }
+`).compiled.bind(columns, 'e.csv', Date.parse('2026-11-01T00:00:00Z'))
+  return (...cells) => {
+    const row = { ...ORIGIN, kind: 'cells' as const, cells: [...cells, '', ''].slice(0, 3) }
+    return previewRow(row, columns, bind(row))
+  }
+}
+
 const WHOLE = preview('P-1', '118', 'high', 'Y', '1234567893', 'Dr. A', '')
 
 /** Tags of a page, by name, and the text between them, decoded. */
@@ -67,6 +89,27 @@ describe('a row beside its records', () => {
     const lines = previewText({ ...WHOLE, source }).map((line) => line.split('│')[0]?.trim())
     expect(lines.filter((line) => line?.startsWith('line '))).toHaveLength(60)
     expect(lines.includes('… 1 more')).toBe(count === 61)
+  })
+
+  test('a row is left out, rejected, or has nothing to give; its page says how many', () => {
+    const read = readSkipping()
+    const [made, rejected, none] = [read('P-1', '118'), read('', '118'), read('P-3', '')]
+    const skipped = read('P-4', '118', 'no show')
+    expect([made, rejected, none, skipped].map(({ outcome }) => outcome)).toEqual([
+      ...['mapped', 'rejected', 'mapped', 'skipped'],
+    ])
+    const { texts } = pageParts(previewPage('m', 's', [made, rejected, none, skipped]))
+    expect(texts.join('')).toContain('4 rows: 2 mapped, 1 rejected, 1 skipped; 1 record made, 0 rejected')
+    const parts = (row: PreviewedRow): unknown =>
+      JSON.parse(/data-parts="([^"]*)"/.exec(rowHtml(row, MARKS))?.[1]?.replaceAll('&quot;', '"') ?? 'null')
+    expect([made, none].map(parts)).toEqual([[['accepted', 'systolic-bp', '']], [['accepted', '', '']]])
+    expect(parts(rejected)).toEqual([['rejected', '', rejected.faults[0]?.code]])
+    expect(parts(skipped)).toEqual([['left out', '', 'skipWhen']])
+  })
+
+  test('cells without a name are counted from one', () => {
+    const row = { ...ORIGIN, kind: 'cells' as const, cells: ['', 'x'] }
+    expect(previewRow(row, undefined, map({ ...row, cells: ['P-1'] })).source).toEqual([['cell 2', 'x']])
   })
 
   test('a cell cannot steer the terminal', () => {

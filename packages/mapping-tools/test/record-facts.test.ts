@@ -61,6 +61,15 @@ describe('the facts of a record', () => {
     expect(pcp).toMatchObject({ npi: '1234567893', primary: 'true', observedAt: '2026-02-04T14:10:00.000Z' })
   })
 
+  it('tell a day before 1970 as one, too', () => {
+    const { text = expect.fail('no date as a number') } =
+      row.records.find((one) => /"observationDate":\d/.test(one.text)) ?? {}
+    const early = text.replace(/"observationDate":\d+/, '"observationDate":-86400000')
+    expect(factsOf({ text: early, primary: undefined })).toMatchObject({
+      observedAt: '1969-12-31T00:00:00.000Z',
+    })
+  })
+
   it('name a system whose OID is not its own, and a code whose name is not that of the record', () => {
     const [record] = row.records
     if (record === undefined) return expect.fail('no record')

@@ -1,7 +1,7 @@
 /** Time limits that end when the test says so, however busy the machine is. */
 import { readFile } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
-import timers, { setImmediate as turnOfTheLoop } from 'node:timers/promises'
+import timers from 'node:timers/promises'
 import { onTestFinished, vi } from 'vitest'
 
 /**
@@ -72,6 +72,6 @@ export async function firstLine(file: string): Promise<string> {
   for (;;) {
     const [line = '', ...more] = (await readFile(file, 'utf8').catch(() => '')).split('\n')
     if (more.length > 0) return line
-    await turnOfTheLoop()
+    await timers.setTimeout(2)
   }
 }

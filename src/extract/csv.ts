@@ -75,6 +75,8 @@ export function csvFormat({ dialect, expected, ragged, invalidEncoding, transcod
       return frames.map((frame): Row => {
         const text = decoded(frame)
         if (typeof text !== 'string') return text
+        if (widths !== undefined && !transcoded && isCutInBytes(text, widths))
+          return unreadable(bytes, frame, CUT_BY_BYTE)
         const found = frame.quoted === true ? splitQuoted(text) : split(text)
         const { row, line, byteOffset } = frame
         if (expected?.isOtherHeader(found) === true)
@@ -87,6 +89,18 @@ export function csvFormat({ dialect, expected, ragged, invalidEncoding, transcod
       })
     },
   }
+}
+
+const CUT_BY_BYTE: FrameFault = {
+  fault: 'row-too-short',
+  message:
+    'the line has its whole width in bytes, and less in characters: the columns behind its letters are shifted',
+}
+
+/** True for a line that a program has padded to a number of bytes. */
+function isCutInBytes(text: string, widths: readonly number[]): boolean {
+  const width = widths.reduce((sum, one) => sum + one, 0)
+  return text.length < width && Buffer.byteLength(text) === width
 }
 
 /** Splits a line by widths. Blanks at the end of a line are often left out; text behind the last width is a cell too many. */

@@ -701,9 +701,13 @@ interface NumberForm {
   readonly time: boolean
   /** Counts hours beyond a day. */
   readonly elapsed: boolean
+  /** Comparator shown before the number: `<` of `"<"0`. */
+  readonly sign: string
 }
 
-const PLAIN: NumberForm = { zeros: 0, date: false, time: false, elapsed: false }
+const PLAIN: NumberForm = { zeros: 0, date: false, time: false, elapsed: false, sign: '' }
+/** Comparator before the digits of a format without conditions. */
+const SIGN = /^[^;[\]0#?]*?([<>≤≥]=?)[^;[\]0#?]*[0#?]/
 
 /** Formats that a file names by number alone (18.8.30; also for Chinese, Japanese and Korean), by a code of equal meaning. */
 const BUILT_IN: Readonly<Record<string, (id: number) => boolean>> = {
@@ -747,7 +751,9 @@ function formOf(code: string): NumberForm {
       const time = /[hs]/i.test(bare)
       return { ...PLAIN, date: /[yd]/i.test(bare) || (!time && /m/i.test(bare)), time, elapsed }
     })
-  return forms.find(({ date, time }) => date || time) ?? forms[0] ?? PLAIN
+  const [first = PLAIN] = forms
+  const [, sign = ''] = SIGN.exec(code) ?? []
+  return forms.find(({ date, time }) => date || time) ?? (sign === '' ? first : { ...first, sign })
 }
 
 /** First day of the count (18.17.4.1). */
@@ -865,8 +871,8 @@ function numberText(value: number, stored: string, form: NumberForm, epoch: Epoc
   if (form.date || form.time) return dateText(value, form, epoch) ?? invalidCell(stored)
   const isWhole = Number.isInteger(value)
   if (isWhole && Math.abs(value) >= SIXTEEN_DIGITS) return lostDigits(stored)
-  if (!isWhole || form.zeros === 0) return decimalText(value)
-  const digits = String(Math.abs(value)).padStart(form.zeros, '0')
+  if (!isWhole || form.zeros === 0) return form.sign + decimalText(value)
+  const digits = form.sign + String(Math.abs(value)).padStart(form.zeros, '0')
   return value < 0 ? `-${digits}` : digits
 }
 

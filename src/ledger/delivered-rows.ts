@@ -142,6 +142,9 @@ interface PackedWord {
   readonly issued: number
 }
 
+/** Words compared before a look-up by text, which takes longer. */
+const WORDS_COMPARED = 16
+
 /** Rules and words of slots: a pack has few, in the same order in most rows. */
 class Words {
   private readonly packed: PackedWord[] = []
@@ -189,24 +192,27 @@ class Words {
       this.marks = marksOf(word, latest)
       this.word = latest === undefined ? word : undefined
     }
-    const { marks } = this
+    const { marks, packed } = this
     const row = word.row - base
     const issued = word.issued - earliest
-    const one = this.packed[likely]
-    if (
-      one !== undefined &&
-      one.ruleHash === ruleHash &&
-      one.arrival === word.arrival &&
-      one.row === row &&
-      one.marks === marks &&
-      one.issued === issued
-    )
-      return likely
+    for (let step = 0; step < Math.min(WORDS_COMPARED, packed.length); step++) {
+      const number = (likely + step) % packed.length
+      const one = packed[number]
+      if (
+        one !== undefined &&
+        one.ruleHash === ruleHash &&
+        one.arrival === word.arrival &&
+        one.row === row &&
+        one.marks === marks &&
+        one.issued === issued
+      )
+        return number
+    }
     const key = `${ruleHash} ${word.arrival} ${row} ${marks} ${issued}`
-    const number = this.known.get(key) ?? this.packed.length
-    if (number < this.packed.length) return number
+    const number = this.known.get(key) ?? packed.length
+    if (number < packed.length) return number
     this.known.set(key, number)
-    this.packed.push({ ruleHash, arrival: word.arrival, row, marks, issued })
+    packed.push({ ruleHash, arrival: word.arrival, row, marks, issued })
     return number
   }
 

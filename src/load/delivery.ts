@@ -104,7 +104,6 @@ interface SentBatch {
 type SettledBatch = Pick<BatchToDeliver, 'exportRow' | 'chunk' | 'entries'>
 
 const isAccepted = ({ outcome }: EntryOutcome): boolean => outcome === 'accepted'
-const isLeft = ({ outcome }: EntryOutcome): boolean => outcome === 'rejected' || outcome === 'in-doubt'
 
 export async function settle(
   delivery: Pick<Delivery, 'ledger' | 'now' | 'identity'>,
@@ -113,7 +112,8 @@ export async function settle(
   status: number | null,
   outcomes: readonly EntryOutcome[],
 ): Promise<void> {
-  const { exportRow, chunk } = sent.batch
+  const { exportRow, chunk, entries } = sent.batch
+  const others = outcomes.filter((one) => !isAccepted(one))
   await delivery.ledger.settleBatch({
     id: sent.row,
     exportRow,
@@ -122,11 +122,11 @@ export async function settle(
     status,
     attempts: sent.attempts,
     accepted:
-      outcomes.length === sent.batch.entries.length && outcomes.every(isAccepted)
+      outcomes.length === entries.length && others.length === 0
         ? 'all'
         : packEntries(outcomes.filter(isAccepted).map(({ entry }) => entry)),
-    exceptions: outcomes.filter(isLeft).flatMap((outcome) => toException(delivery.identity, outcome) ?? []),
-    held: heldBy(delivery.identity, outcomes),
+    exceptions: others.flatMap((outcome) => toException(delivery.identity, outcome) ?? []),
+    held: heldBy(delivery.identity, others),
     at: delivery.now(),
   })
 }

@@ -80,6 +80,7 @@ export async function settleChunk(
   const isOlder = record.reading !== 'whole' || arrival !== record.id || context.isBackfill
   const names = isOlder ? undefined : worked.names
   const collected = await worked.settle?.()
+  const outcomes = worked.outcomes.filter(({ outcome }) => outcome !== 'accepted')
   await context.runLedger.settleChunk({
     exportRow: record.id,
     chunk: chunk.number,
@@ -89,9 +90,9 @@ export async function settleChunk(
     delivered: worked.learned.delivered,
     renamed: worked.learned.renamed,
     accepted: withoutBatch(worked.outcomes),
-    held: heldBy(context.identity, worked.outcomes),
+    held: heldBy(context.identity, outcomes),
     arrival,
-    exceptions: exceptionsOf(context.identity, worked, (outcome) =>
+    exceptions: exceptionsOf(context.identity, { ...worked, outcomes }, (outcome) =>
       outcome.batchId === null ? toException(context.identity, outcome) : undefined,
     ),
     listed: listsTeams

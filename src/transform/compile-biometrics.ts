@@ -362,6 +362,8 @@ function compileMeasurement(
       return rejected('biometric', rule, bounds.fault, bounds.from)
     if (typeof measured === 'object' && 'code' in measured) return rejected('biometric', rule, measured, from)
     const text = typeof measured === 'string' ? measured : measured.text
+    if (entry.unit === 'cm' && FEET_DOT_INCHES.test(text) && isFoot(context, unit.read(scope)))
+      return rejected('biometric', rule, FEET_OR_INCHES, from)
     const converted = conversion.same ? Number(text) : conversion.convert(Number(text))
     const value = conversion.same ? text : converted.toFixed(entry.decimals)
     const observedAt = date === undefined ? rowDate : date.read(scope)
@@ -382,6 +384,15 @@ function compileMeasurement(
   }
   return { frameOf: () => framesOf().plain, write }
 }
+
+/** `5.11` in feet may be 5 feet 11 inches; `5.25` is not. */
+const FEET_DOT_INCHES = /^\d\.(?:0?[1-9]|1[01])$/
+const FEET_OR_INCHES = fault(
+  'value-not-feet-and-inches',
+  'the height may be in feet with decimals, or in feet and inches',
+)
+const isFoot = ({ units }: CompileContext, unit: FieldText): boolean =>
+  typeof unit === 'string' && units.resolve(unit)?.startsWith('[ft_') === true
 
 /** Shared by most records. */
 const NO_RANGE: readonly string[] = ['']

@@ -266,7 +266,7 @@ function guardedRule(rule: CompiledRule, section: string, name: string | undefin
     return rejected(kind, recordRule(name, 'unmapped', rule.branch, ordinals), fault, field)
   }
   const { apply, unread } = rule
-  // Without a closure: these functions run for each rule of each row.
+  // No closures: each rule of each row passes here.
   return {
     ...rule,
     apply(scope, facts, observedAt, ordinals) {
@@ -349,13 +349,13 @@ const recogniserOf = (row: CompiledRow, { checks, exponents }: CompileContext): 
   identify(source) {
     checks.begin()
     exponents.begin('')
-    let identity: ReturnType<typeof row.identify> | undefined
     try {
-      identity = row.identify(rootScope(source))
+      const identity = row.identify(rootScope(source))
+      return identity.ok ? identity : undefined
     } catch (error) {
       cellOf(error)
+      return undefined
     }
-    return identity?.ok === true ? identity : undefined
   },
   complete(source, identified, known) {
     const root = rootScope(source)

@@ -35,6 +35,21 @@ describe('fixed widths', () => {
     expect((await briefs(content, { ...FIXED, ragged: 'pad' }))[1]).toEqual(['p-2 ', '20260303', ''])
   })
 
+  test('of bytes reject a line whose letters have several: its columns would be shifted', async () => {
+    // ü is two bytes: as characters, the value would be 18.
+    const content = 'Mu  20260304118\nM\u00fc 20260304118\nM\u00fc  20260304118\nM\u00fc  2026030418\n'
+    expect(await briefs(content, FIXED)).toEqual([
+      ['Mu  ', '20260304', '118'],
+      'row-too-short',
+      ['M\u00fc  ', '20260304', '118'],
+      'row-too-short',
+    ])
+    const latin1 = Buffer.from('M\u00fc  2026030418\n', 'latin1')
+    expect((await rowsOf(latin1, csv({ ...FIXED, encoding: 'iso-8859-1' }))).map(brief)).toEqual([
+      ['M\u00fc  ', '20260304', '18'],
+    ])
+  })
+
   test('have a trailer whose words stand apart', async () => {
     const read = csv({ ...FIXED, trailer: { match: '^TRL', count: { cell: 2 } } })
     const path = await exportFile('p-1 20260302 61\nTRL 0000000001\n')

@@ -19,8 +19,8 @@ const IN_SEGMENTS = /^src\/ledger\/(?:sqlite\/delivered|delivered-rows)\.ts /
 
 /** In a process of its own: V8 counts within a function only where it was compiled after the counting began. */
 async function count(...scenarios: readonly string[]): Promise<z.infer<typeof Counted>[]> {
-  // What is optimised may be inlined, and is then not counted. A small young generation is cleared again and again.
-  const flags = ['--no-opt', '--no-maglev', '--min-semi-space-size=32', '--max-semi-space-size=32']
+  // What is optimised may be inlined, and is then not counted.
+  const flags = ['--no-opt', '--no-maglev']
   const script = join(import.meta.dirname, 'count-process.ts')
   const { stdout } = await promisify(execFile)(process.execPath, [...flags, script, ...scenarios], {
     cwd: PROJECT,

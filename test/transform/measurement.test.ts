@@ -92,6 +92,18 @@ describe('numbers in another notation', () => {
   })
 })
 
+describe('a height in feet', () => {
+  const map = mapper('  body-height: { from: v, unit: ft }')
+  // With a point before at most eleven, feet and inches are as likely as decimals.
+  it.each(['5.11', '5.10', '5.9', '5.1', '6.01'])('of %s is rejected', (v) => {
+    expect(refused(map, { v })).toEqual(['body-height: value-not-feet-and-inches v'])
+  })
+
+  it.each(['6', '6.0', '5.25', '5.92', '5.917'])('of %s is taken', (v) => {
+    expect(refused(map, { v })).toEqual([])
+  })
+})
+
 describe('feet and inches', () => {
   const map = mapper('  body-height: { from: v, form: feet-and-inches }')
 

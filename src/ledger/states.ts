@@ -100,7 +100,7 @@ export const advanceFire = moves<FireState, FireEvent>('fire', {
   due: { begin: 'running', miss: 'missed', skip: 'skipped' },
   missed: { begin: 'running', skip: 'skipped' },
   running: { end: 'ended', interrupt: 'interrupted', retry: 'retrying', miss: 'missed' },
-  interrupted: { resume: 'running', end: 'ended', skip: 'skipped' },
+  interrupted: { resume: 'running', skip: 'skipped' },
   retrying: { resume: 'running', end: 'ended', skip: 'skipped' },
 })
 export const advanceNotification = moves<NotificationState, NotificationEvent>('notification', {

@@ -160,9 +160,7 @@ async function tendJob<Job>(
   const news = comeDue(known, schedule, now())
   if (news !== undefined) await fires.comeDue(jobId, known, news.timetable, news.fires)
 
-  const { running, ...unended } = await openFires(parts, name, jobId, underWay)
-  const open = await endThoseOver(parts, name, unended.open)
-  const retrying = await endThoseOver(parts, name, unended.retrying)
+  const { open, retrying, running } = await openFires(parts, name, jobId, underWay)
   const hindered = await hindrance(parts, jobId, listed, running ?? underWay?.fire)
   const { ready, retryAt } = await tendTries(parts, name, retrying, schedule, hindered !== undefined)
   const { begin, missed, skipped } = decide([...ready, ...open], schedule?.missed, now(), hindered)
@@ -197,27 +195,8 @@ async function tendJob<Job>(
   return { begun: { fire: begun, over: runFire(parts, listed, begun, isContinued) } }
 }
 
-/** Ends interrupted and retried fires whose run a person has ended meanwhile. @returns the others */
-async function endThoseOver<Job, Open extends FireRecord>(
-  { ledger, events }: ScheduleParts<Job>,
-  name: string,
-  fires: readonly Open[],
-): Promise<Open[]> {
-  const left: Open[] = []
-  for (const fire of fires) {
-    const isBegun = fire.state === 'interrupted' || fire.state === 'retrying'
-    const run = isBegun && fire.run_id !== null ? await ledger.runs.find(fire.run_id) : undefined
-    if (run?.state !== 'finished' && run?.state !== 'failed') left.push(fire)
-    else {
-      const ended = await ledger.fires.move(fire, 'end', { retry_at: null })
-      if (ended !== undefined) events.gaveUp(name, ended)
-    }
-  }
-  return left
-}
-
 /**
- * Ends the tries that are over.
+ * Ends the tries that are over, also of a run that a person has ended meanwhile.
  * @returns fires whose try is due; the earliest try of the others
  */
 async function tendTries<Job>(
@@ -230,7 +209,9 @@ async function tendTries<Job>(
   const ready: Retrying[] = []
   const later: number[] = []
   for (const fire of retrying) {
-    const step = stepOf(fire, schedule, now(), isHindered)
+    const run = fire.run_id === null ? undefined : await ledger.runs.find(fire.run_id)
+    const isOver = run?.state === 'finished' || run?.state === 'failed'
+    const step = isOver ? 'end' : stepOf(fire, schedule, now(), isHindered)
     if (step === 'try') ready.push(fire)
     else if (step === 'wait') later.push(fire.retry_at ?? fire.due)
     else {

@@ -30,7 +30,7 @@ it('another birth date under a known reference is rejected until somebody says w
   const { reasons } = await showOf(clinic, run)
   expect(reasons.map(({ code, count }) => `${code} ${count}`)).toEqual(['reference-shared 1'])
   const shown = await waybill('show', run)
-  expect(shown.out).toContain('find out whose the rows are')
+  expect(shown.out).toContain('find out whose rows they are')
   expect(shown.out).not.toContain('p-2')
   // And whatever comes later, of whichever birth date.
   await clinic.deliver('c.csv', csv(row('p-2', '04', '1990-01-01')))

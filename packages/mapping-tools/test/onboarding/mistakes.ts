@@ -326,7 +326,7 @@ export const MISTAKES: readonly Mistake[] = [
     'both forms allowed, day first',
     DATE,
     '{ from: visit_date, format: [dd/MM/yyyy, MM/dd/yyyy], zone: America/New_York }',
-    'dates-in-future',
+    'rows-rejected',
   ),
   wide(
     'the date of birth as the date of observation',

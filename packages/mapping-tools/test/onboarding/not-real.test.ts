@@ -109,7 +109,7 @@ test('FHIR: of a Bundle, no name or address of before, and no patient of tests',
   ])
 })
 
-test('FHIR: a condition that is refuted in words alone is left out', async () => {
+test('FHIR: a condition that is refuted in words alone is left out, and rejected where the code has another spelling', async () => {
   const condition = (verificationStatus?: object): string =>
     JSON.stringify({
       ...{ resourceType: 'Condition', id: 'c1', verificationStatus, subject: { reference: 'Patient/7' } },
@@ -122,6 +122,6 @@ test('FHIR: a condition that is refuted in words alone is left out', async () =>
     ...[{ text: 'Refuted' }, { coding: [{ display: 'Ruled out' }] }, { coding: [{ code: 'Refuted' }] }],
   ]
   expect(await outcomes('fhir-condition', rows.map(condition).join('\n'))).toEqual([
-    ...['mapped', 'mapped', 'mapped', 'skipWhen', 'skipWhen', 'skipWhen'],
+    ...['mapped', 'mapped', 'mapped', 'skipWhen', 'skipWhen', 'rejected'],
   ])
 })

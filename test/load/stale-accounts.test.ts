@@ -2,8 +2,8 @@ import { expect, it } from 'vitest'
 import { signIn } from '../../src/load/delivery.ts'
 import { isStale } from '../../src/load/stale-accounts.ts'
 import { answer, PASS, type Passing } from '../faults/fault-proxy.ts'
-import { BIOMETRICS, idsOf, startLoading, tally } from './loading.ts'
-import { biometric, DAY_MS, entryOf, IDENTITY, OBSERVED_AT, people } from './made-up-entries.ts'
+import { BIOMETRICS, CARE_TEAMS, idsOf, startLoading, tally } from './loading.ts'
+import { biometric, careTeam, DAY_MS, entryOf, IDENTITY, OBSERVED_AT, people } from './made-up-entries.ts'
 
 const hashed = (reference: string) => IDENTITY.account({ reference, type: 'partnerAccountId' })
 
@@ -100,6 +100,19 @@ it('of a known person such an answer makes the account stale: registered anew, a
   // A process that goes on with the run, or a rerun, sends them.
   expect(tally((await loading.load([first, second], true, 3)).outcomes)).toEqual({ accepted: 2 })
   expect(await loading.storedIds('biometric')).toEqual(idsOf([first, second]))
+})
+
+it('of a known person a list of care teams that says so does the same: no entry of the person is sent', async () => {
+  const loading = await startLoading({
+    faultOf: ({ method, path }) =>
+      method === 'GET' && path === CARE_TEAMS ? answer(404, {}, 'account not found') : PASS,
+  })
+  const { reference, runLedger, clock } = loading
+  const account = { reference: hashed('person-1'), accountId: 'former', isNew: false, sentBefore: null }
+  await runLedger.saveAccounts(reference.url, [account], clock.now)
+  const { outcomes } = await loading.load([entryOf(careTeam, { npi: '1234567893' })])
+  expect(outcomes).toMatchObject([{ outcome: 'rejected', reason: { code: 'account-stale' } }])
+  expect(loading.posts(CARE_TEAMS)).toBe(0)
 })
 
 it.each([

@@ -163,10 +163,10 @@ export function judgeRound(evidence: Evidence): Verdict {
   for (const { text } of stored)
     if (!ofText.has(text)) blame('altered', `stored, but nobody said so: ${text}`)
   if (ordered) checkLatest(tellings, stored, blame)
-  judgeCareTeams(
-    { tellings: tellings.filter(({ record }) => isKept(record)), all: tellings, stored, changed, ordered },
-    blame,
-  )
+  // Of a row that was corrected while its entry was in doubt, the correction counts.
+  const isCorrected = (one: Telling) => one.said === 'through' && isOutdated([one], tellings, evidence)
+  const counting = tellings.filter((one) => isKept(one.record) && !isCorrected(one))
+  judgeCareTeams({ tellings: counting, all: tellings, stored, changed, ordered }, blame)
   checkReceipts(evidence, ofText, blame)
   checkTotals(evidence, blame)
   for (const complaint of evidence.complaints) blame('words', complaint)

@@ -130,7 +130,7 @@ export async function careTeamsOf(
             return
           }
           learnInto(person, { what: 'wanted', wanted: wantedOf(words, person, outcomes, toJudge) })
-          noteSteps(selected, person, await stepsFor(context, person))
+          noteSteps(selected, person, await stepsFor(context, person), said)
         }),
       )
       return selected
@@ -172,6 +172,7 @@ function noteSteps(
   { outcomes, doubtful, twins }: Selected,
   { team }: Person,
   steps: ReturnType<typeof decideEntries>,
+  { isReplaced }: Pick<CareTeamStatements, 'isReplaced'>,
 ): void {
   const has = hadBy(team)
   for (const [entry, step] of steps) {
@@ -180,18 +181,22 @@ function noteSteps(
     if (step.step === 'omit') outcomes.push({ entry, outcome: 'unchanged', passedOver: step.why })
     const one = team.wanted.find((wanted) => wanted.entry === entry)
     if (step.step === 'known' && one !== undefined)
-      outcomes.push({ entry, outcome: 'unchanged', found: true, ...whoseEntry(one, has) })
+      outcomes.push({ entry, outcome: 'unchanged', found: true, ...whoseEntry(one, has, isReplaced(entry)) })
   }
 }
 
 /**
- * Tells the origin of an entry that the account has: this record, sent from here, or another export. Where the record cannot have been sent without
- * the ledger's knowledge, an earlier run has the receipt.
+ * Tells the origin of an entry that the account has: this record, sent from here, or another export. Of a stored record, and of one that cannot have
+ * been sent without the ledger's knowledge, an earlier run has the receipt.
  */
-function whoseEntry(one: WantedCareTeam, has: readonly HadCareTeam[]): { readBack?: true; isOthers?: true } {
+function whoseEntry(
+  one: WantedCareTeam,
+  has: readonly HadCareTeam[],
+  isReplaced: boolean,
+): { readBack?: true; isOthers?: true } {
   const { transactionId, rule, content } = one.entry
   const ids = has.filter((had) => isSame(one, had)).map(({ ours }) => ours)
-  if (ids.includes(transactionId)) return one.isUncertain ? { readBack: true } : {}
+  if (ids.includes(transactionId)) return one.isUncertain && isReplaced ? { readBack: true } : {}
   const isThisRecord = (id: string | undefined): boolean => {
     const parts = id === undefined ? undefined : parseTransactionId(id)
     // Without ids at the gateway, nobody can tell.

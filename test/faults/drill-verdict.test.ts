@@ -389,6 +389,37 @@ it.each([
   expect(faults.map((fault) => fault.split(':')[0])).toEqual(expected)
 })
 
+it.each([
+  { wasLeft: true, expected: [] },
+  { wasLeft: false, expected: ['lost'] },
+])(
+  'of an entry whose row was corrected, in doubt at first: $wasLeft, only the correction is stored: $expected',
+  (row) => {
+    const visit = { ...VISIT, resourceKey: 'k', observedMs: 1 }
+    const told = ['1', '2'].map(
+      (phone): Told => ({ ...careTeam(visit, { npi: 'A', name: 'A', phone, primary: false }), row: 1 }),
+    )
+    const exports = told.map(
+      (one, at): DrillExport => ({
+        ...{ name: `${at}`, text: '', sha256: '', rows: { read: 1, mapped: 1, skipped: 0, rejected: 0 } },
+        ...{ made: { biometric: 0, condition: 0, careTeam: 1 }, told: [one] },
+      }),
+    )
+    const doubt = { _row: 1, _rule: told[0]?.rule ?? '', _stage: 'read-back', _code: 'in-doubt' }
+    const { faults } = judgeRound({
+      ...{ ...undisturbed(), exports, receipts: ['0'], runs: [runThat(1)] },
+      log: { accounts: 0, requests: 0, underWay: 0 },
+      words: exports.map((one, at) => ({
+        ...{ summary: summaryOf(one), rejects: [], atFirst: at === 0 && row.wasLeft ? [doubt] : [] },
+      })),
+      stored: told
+        .slice(1)
+        .map(({ kind, person, text, primary }) => ({ kind, id: '0', person, text, primary })),
+    })
+    expect(faults.map((fault) => fault.split(':')[0])).toEqual(row.expected)
+  },
+)
+
 describe('care teams', () => {
   /** `A1*`: the physician A with the telephone 1, said to be the primary one; stored: marked. The day is the place in the list. */
   const entryOn = (text: string, day: number): ExpectedRecord => {

@@ -6,7 +6,16 @@ import { createEntries, type Entry } from '../../src/model/entry.ts'
 import { PASS } from '../faults/fault-proxy.ts'
 import { keptSlot } from '../ledger/kept-slots.ts'
 import { BIOMETRICS, placed, SPEAKS, startLoading } from './loading.ts'
-import { biometric, DAY_MS, EXPORT_ID, entryOf, IDENTITY, mappedRow, OBSERVED_AT } from './made-up-entries.ts'
+import {
+  biometric,
+  careTeam,
+  DAY_MS,
+  EXPORT_ID,
+  entryOf,
+  IDENTITY,
+  mappedRow,
+  OBSERVED_AT,
+} from './made-up-entries.ts'
 
 const COPIED = { until: OBSERVED_AT + DAY_MS, copy: 1 }
 const UNKNOWN_EXPORT = 'f'.repeat(16)
@@ -21,6 +30,8 @@ const sentBy = (exportId: string, value: string): Entry => {
 interface Night {
   /** The gateway has this, of the same instant. */
   readonly shown: Entry
+  /** The ledger, and the chunk, have this; default: a biometric record. */
+  readonly own?: Entry
   /** Id under which the gateway has it; default: its own. */
   readonly id?: string
   readonly isAgain?: boolean
@@ -29,14 +40,15 @@ interface Night {
 }
 
 /** @returns the outcome of the record, and the requests that sent it */
-async function load({ shown, id, isAgain = false, isRenamed = false }: Night) {
+async function load(night: Night) {
+  const { shown, id, isAgain = false, isRenamed = false } = night
   const named = <Shown extends object>(envelope: Shown): Shown =>
     JSON.parse(JSON.stringify(envelope).replaceAll(shown.transactionId, id ?? shown.transactionId))
   const loading = await startLoading({
     faultOf: ({ method }) => (method === 'GET' ? { do: 'pass-then-edit', edit: named } : PASS),
   })
   await loading.load([shown])
-  const entry = entryOf(biometric, { value: '118' })
+  const entry = night.own ?? entryOf(biometric, { value: '118' })
   const slots: KeptSlot[] = [keptSlot(entry.ruleHash, entry.content, { isLapsed: isRenamed })]
   if (isRenamed) slots.push(keptSlot(IDENTITY.rule('former'), shown.content))
   const place = { exportRow: loading.exportRow, chunk: 1 }
@@ -88,9 +100,15 @@ it.each<[string, Night, object, number]>([
   expect(loaded.posts).toBe(posts)
 })
 
-it('a record that the ledger has, and the profile shows, has no second receipt', async () => {
-  const { outcomes, posts } = await load({ shown: entryOf(biometric, { value: '118' }) })
-  expect(outcomes).toMatchObject([{ outcome: 'unchanged' }])
-  expect(outcomes[0]).not.toHaveProperty('found')
-  expect(posts).toBe(0)
-})
+it.each([
+  ['biometric', entryOf(biometric, { value: '118' })],
+  ['care team', entryOf(careTeam, { npi: '1234567893' })],
+] as const)(
+  'a record that the ledger has, and the profile shows, has no second receipt: %s',
+  async (_, own) => {
+    const { outcomes, posts } = await load({ shown: own, own })
+    expect(outcomes).toMatchObject([{ outcome: 'unchanged' }])
+    expect(outcomes[0]).not.toHaveProperty('readBack')
+    expect(posts).toBe(0)
+  },
+)

@@ -279,6 +279,10 @@ const isExcused = ({ _code }: Reject, record: ExpectedRecord, evidence: Evidence
 const placeOf = ({ person, series, observedMs }: ExpectedRecord): string =>
   `${person}\n${series}\n${observedMs}`
 
+/** The same; of a care team the correction may name another provider. */
+const slotOf = (record: ExpectedRecord): string =>
+  placeOf(record.kind === 'careTeam' ? { ...record, series: record.rule } : record)
+
 /**
  * How often a record may be stored: once, and once more whenever it comes back after another has stood in its place. Where nobody knows
  * which export was read first, as often as rows tell of it, those of a reading that was given up among them.
@@ -323,7 +327,7 @@ const isOutdated = (
     ({ record, delivery, wasLeft, said }) =>
       said !== 'through' ||
       tellings.some((other) => {
-        if (other.record.text === record.text || placeOf(other.record) !== placeOf(record)) return false
+        if (other.record.text === record.text || slotOf(other.record) !== slotOf(record)) return false
         const isBehind = isLater(other, { record, delivery })
         if (other.delivery === delivery && isBehind) return true
         // An older value is not sent in place of the newest, which is stored, or which a run has called refused or in doubt.

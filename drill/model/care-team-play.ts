@@ -432,7 +432,8 @@ class TeamWorld {
       const id = 'entry' in one ? one.entry.transactionId : one.transactionId
       const { rowKey, content } = entries.find(({ transactionId }) => transactionId === id) ?? {}
       const stored = job.stored.get(rowKey ?? '')
-      if (!('entry' in one) && stored !== undefined && stored !== content && this.unreceipted.get(id) === 0)
+      const wasTakenBack = stored !== undefined && stored !== content && doubts.has(content ?? '')
+      if (!('entry' in one) && wasTakenBack && this.unreceipted.get(id) === 0)
         this.count('a receipt by read-back of an entry that its row has taken back and says again')
       else this.countReceipts(id, -1)
     }

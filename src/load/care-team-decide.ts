@@ -171,7 +171,7 @@ export function decideDeletion(team: CareTeam, npi: string, job: CareTeamJob): D
   }
   if (isWhole) return { step: 'delete', npi, remove }
   // An entry that this chunk has created ends the doubt, and comes with the next list.
-  const isComing = unlisted.some(({ status }) => status !== 'delivered')
+  const isComing = unlisted.some(({ status }) => status === 'created')
   if (owed.inDoubt.length > 0 && inDoubt.length === 0 && !isComing)
     return { step: 'over', npi, left: deletions.slice(0, -1), isGone: false }
   return looksOrWaits

@@ -134,6 +134,7 @@ export function judgeRound(evidence: Evidence): Verdict {
   const isOwnDoing = (earlier: number, later: number): boolean =>
     ordered && !evidence.forgotten && later > earlier
   const most = mostCopies(tellings, evidence)
+  const slots = Map.groupBy(tellings, ({ record }) => slotOf(record))
   const isKept = evidence.wiped !== undefined ? keptByWiped(evidence.wiped, tellings, stored) : () => true
   counts.expected = ofText.size
   for (const [text, own] of ofText) {
@@ -157,14 +158,15 @@ export function judgeRound(evidence: Evidence): Verdict {
       blame('words', `said to be refused, but stored: ${briefly(record)}`)
     if (record.kind === 'careTeam') continue
     if (found > (most.get(text) ?? 1)) blame('doubled', `${found} times ${briefly(record)}`)
-    else if (found === 0 && word === 'through' && !isOutdated(own, tellings, evidence) && isKept(record))
+    else if (found === 0 && word === 'through' && !isOutdated(own, slots, evidence) && isKept(record))
       blame('lost', briefly(record))
   }
   for (const { text } of stored)
     if (!ofText.has(text)) blame('altered', `stored, but nobody said so: ${text}`)
   if (ordered) checkLatest(tellings, stored, blame)
   // Of a row that was corrected while its entry was in doubt, the correction counts.
-  const isCorrected = (one: Telling) => one.said === 'through' && isOutdated([one], tellings, evidence)
+  const isCorrected = (one: Telling) =>
+    one.said === 'through' && !times.has(one.record.text) && isOutdated([one], slots, evidence)
   const counting = tellings.filter((one) => isKept(one.record) && !isCorrected(one))
   judgeCareTeams({ tellings: counting, all: tellings, stored, changed, ordered }, blame)
   checkReceipts(evidence, ofText, blame)
@@ -279,7 +281,7 @@ const isExcused = ({ _code }: Reject, record: ExpectedRecord, evidence: Evidence
 const placeOf = ({ person, series, observedMs }: ExpectedRecord): string =>
   `${person}\n${series}\n${observedMs}`
 
-/** The same; of a care team the correction may name another provider. */
+/** Place of a record. The correction of a care team may name another provider. */
 const slotOf = (record: ExpectedRecord): string =>
   placeOf(record.kind === 'careTeam' ? { ...record, series: record.rule } : record)
 
@@ -320,14 +322,14 @@ function mostCopies(
  */
 const isOutdated = (
   own: readonly Telling[],
-  tellings: readonly Telling[],
+  slots: ReadonlyMap<string, readonly Telling[]>,
   { ordered, isDated = false, stored }: Pick<Evidence, 'ordered' | 'isDated' | 'stored'>,
 ): boolean =>
   own.every(
     ({ record, delivery, wasLeft, said }) =>
       said !== 'through' ||
-      tellings.some((other) => {
-        if (other.record.text === record.text || slotOf(other.record) !== slotOf(record)) return false
+      slots.get(slotOf(record))?.some((other) => {
+        if (other.record.text === record.text) return false
         const isBehind = isLater(other, { record, delivery })
         if (other.delivery === delivery && isBehind) return true
         // An older value is not sent in place of the newest, which is stored, or which a run has called refused or in doubt.

@@ -1,6 +1,6 @@
 /**
  * Decides the next steps for the care team of one account by its slot: entries to create, then replaced or missing entries to delete, then the mark
- * of the primary care physician. Pure; the first matching line of the table gives the step. The table with its reasons: docs/delivery.md.
+ * of the primary care physician. Pure; the first matching line of the table gives the step. The table with the reasons: docs/delivery.md.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { type KnownCareTeam, type OwedDeletion, UNDATED } from '../ledger/ledger.ts'
@@ -26,7 +26,7 @@ import {
 
 /** Step for an entry without an outcome. */
 type EntryStep =
-  /** May be stored, and nobody can tell. */
+  /** May be stored. */
   | { step: 'doubt' }
   /** The account has the entry. */
   | { step: 'known' }
@@ -39,7 +39,7 @@ type EntryStep =
 
 type EntrySteps = ReadonlyMap<Entry, EntryStep>
 
-/** Most further reads of a list that does not show a stored entry. */
+/** Most further reads of a list without a stored entry. */
 const LOOKS = 2
 
 const KNOWN: EntryStep = { step: 'known' }
@@ -88,7 +88,7 @@ interface Provider {
 /** Steps of entries sent, or perhaps sent: an equal entry shares the outcome. */
 const SENT: ReadonlySet<EntryStep['step'] | undefined> = new Set(['create', 'look', 'doubt'])
 
-/** Decides one entry, after all newer ones of its provider. */
+/** Decides an entry, after all newer entries of the provider. */
 function decideEntry(
   one: WantedCareTeam,
   { wanted, has, steps }: Provider,
@@ -107,7 +107,7 @@ function decideEntry(
   return changed === 'keep' && isTaken ? { step: 'omit', why: 'care-team-kept' } : { step: 'create' }
 }
 
-/** Step for what is left once the entries of the chunk have an outcome. */
+/** Step once the entries of the chunk have an outcome. */
 type FollowUp = Extract<DeletionStep, { step: 'look' | 'delete' | 'over' }> | MarkStep
 
 /** Next step of the account, by its deletions, then by its mark. */
@@ -121,7 +121,7 @@ export function decideFollowUp(team: CareTeam, job: CareTeamJob): FollowUp {
 
 type DeletionStep =
   | { step: 'nothing' }
-  /** @see unlisted entries of the chunk that the list does not show */
+  /** @see unlisted entries of the chunk, absent from the list */
   | { step: 'wait'; unlisted: readonly WantedCareTeam[] }
   /** Read the list again after a wait, in milliseconds. */
   | { step: 'look'; waitMs: number }
@@ -170,14 +170,14 @@ export function decideDeletion(team: CareTeam, npi: string, job: CareTeamJob): D
     return isDeepStrictEqual(left, deletions) ? wait : { step: 'over', npi, left, isGone }
   }
   if (isWhole) return { step: 'delete', npi, remove }
-  // An entry that this chunk has created ends the doubt, and comes with the next list.
+  // An entry created by the chunk ends the doubt, and comes with the next list.
   const isComing = unlisted.some(({ status }) => status === 'created')
   if (owed.inDoubt.length > 0 && inDoubt.length === 0 && !isComing)
     return { step: 'over', npi, left: deletions.slice(0, -1), isGone: false }
   return looksOrWaits
 }
 
-/** True where this chunk has changed the deletion, or the job owes the deletion and no later row of the export may change that. */
+/** True where the chunk has changed the deletion, or the job owes the deletion and no later row of the export may change the debt. */
 const isDue = (team: CareTeam, npi: string, job: CareTeamJob): boolean =>
   team.deletions.has(npi) ||
   (team.isWhole && team.known.some((one) => one.npi === npi && owesDeletion(one, job)))
@@ -208,7 +208,7 @@ function leftOver(
   return open.length === 0 ? [] : [{ ...owed, isSeen: false, inDoubt: [...new Set(open)] }]
 }
 
-/** True where the content belongs to a replacing entry: the entry is listed, though its doubt is not settled yet. */
+/** True where the content belongs to a replacing entry, listed before the doubt is settled. */
 const isOf = (content: string, { by }: OwedDeletion): boolean =>
   by.flat().some((id) => {
     const parts = parseTransactionId(id)
@@ -216,7 +216,7 @@ const isOf = (content: string, { by }: OwedDeletion): boolean =>
   })
 
 /**
- * Replacing entries in the list: by their ids, else by the fields that the chunk has sent, else by date: a gateway may keep no ids of ours.
+ * Replacing entries in the list: by ids, else by the fields sent by the chunk, else by date: a gateway may keep no ids of ours.
  * @param said replacing entries of the chunk
  */
 function standingOf(
@@ -238,11 +238,11 @@ export type MarkStep =
   /** @see left marks of providers whom the words leave without one */
   { left: ReadonlyMap<string, 'none' | 'withdrawn'> } & (
     | { step: 'nothing' }
-    /** The mark is dealt with: nobody is to bear or lose it. */
+    /** The mark is dealt with. */
     | { step: 'settled' }
     /** The entry bears the mark already. */
     | { step: 'marked'; npi: string }
-    /** The entry of the record is not there, and the record not in doubt: its next delivery brings the mark. */
+    /** The entry of the record is not there, and the record not in doubt: the next delivery brings the mark. */
     | { step: 'drop'; npi: string }
     /** Unknown yet which entry is to bear, or to lose, the mark. */
     | {
@@ -289,7 +289,7 @@ export function decideMark(team: CareTeam, job: Pick<CareTeamJob, 'jobId'>): Mar
   }
   const around = { team, has, rows, isOwn: (row: KnownCareTeam) => owesMark(row, job) }
   const step = bearer === undefined ? unbear(cleared, around) : bear(bearer, around)
-  // Debts of the job that the words have overtaken.
+  // Debts of the job, overtaken by the words.
   for (const { npi, mark, markBy } of rows) {
     if (!owesMark({ mark, markBy }, job)) continue
     if (mark === 'to-unset' && step.step === 'settled') left.set(npi, 'withdrawn')
@@ -313,7 +313,7 @@ interface MarkAround {
   readonly team: CareTeam
   readonly has: readonly HadCareTeam[]
   readonly rows: readonly KnownCareTeam[]
-  /** True for a mark that the job owes. */
+  /** True for a mark owed by the job. */
   readonly isOwn: (row: KnownCareTeam) => boolean
 }
 

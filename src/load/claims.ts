@@ -1,7 +1,7 @@
 /**
- * Claims of accounts serialise reading and then writing an account, over all jobs of a home. A claim depends on the lease of its job. Nobody waits
- * while holding a claim: a job claims free accounts, works on them and releases them, then asks for the rest. So two jobs never wait for each other.
- * Two chunks of a run never share an account (run/chunks.ts).
+ * Claims of accounts serialise reading and then writing an account, over all jobs of a home. A claim depends on the lease of its job. A job never
+ * waits with claims: the job claims free accounts, works, releases the claims, then asks for the rest. So two jobs never wait for each other.
+ * Two chunks of a run never work on an account at the same time: common people wait for the end of the chunk before (run/chunks.ts).
  */
 
 import type { KnownCareTeam, RunLedger } from '../ledger/ledger.ts'

@@ -1,4 +1,4 @@
-/** Sends all requests of this process to a gateway, when `src/load/flow.ts` permits. Each run has a lane, with its own ceiling; lanes take turns. */
+/** Sends all requests of this process to a gateway, when `src/load/flow.ts` permits. Each run has a lane with a ceiling; lanes take turns. */
 import { GatewayError } from '../gateway/gateway-error.ts'
 import {
   admit,
@@ -14,12 +14,12 @@ import {
 } from './flow.ts'
 import { type Asked, type Granted, SHARE_MS } from './share.ts'
 
-/** Part of this process in what the gateway permits to all. */
+/** Share of the process in the pace of the gateway. */
 export interface GatewayShare {
   /**
    * Begins to renew the share.
    * @param ask called before each renewal
-   * @param grant called after it
+   * @param grant called afterwards
    */
   begin(ask: () => Asked, grant: (granted: Granted) => void): void
   /** Renews at once: others have to hear of a refusal. */
@@ -32,9 +32,9 @@ export interface Dispatcher {
    * @param signal its abort fails the waiting requests of the lane with its reason; requests in flight go on
    */
   lane(ceiling: number, signal: AbortSignal): Lane
-  /** Milliseconds for which nothing is sent, as requested by the gateway or during an outage. */
+  /** Milliseconds of silence, as requested by the gateway or during an outage. */
   heldForMs(): number
-  /** Part of the hold, in milliseconds, that the gateway has requested. */
+  /** Part of the hold, in milliseconds, requested by the gateway. */
   askedForMs(): number
   traffic(): Traffic
   /** Lets one request try within this many milliseconds, unless the gateway has requested a longer wait. */
@@ -242,7 +242,7 @@ function createQueue() {
       const lane = hurried ?? free[0]
       return lane && { lane, isHurried: hurried !== undefined }
     },
-    /** Takes a request of the lane, whose next turn comes after those of the others. */
+    /** Takes a request of the lane. The other lanes have a turn before the next one. */
     take(lane: OpenLane): Waiting | undefined {
       remove(lane)
       const one = lane.waiting.shift()
@@ -312,7 +312,7 @@ function followShare(share: GatewayShare, clock: () => number, { flow, isWaiting
     return { ceiling, underWay, busy: !isIdle, rate, grantedRate, hold: heldNow() }
   }
   return {
-    /** Call with each waiting request. A process that sends nothing takes nothing; one that was idle at its last renewal has one slot, and renews. */
+    /** Call with each waiting request. A process without requests takes nothing; after an idle renewal a process has a single slot, and renews. */
     wake(): void {
       if (isIdle) {
         isIdle = false
@@ -323,7 +323,7 @@ function followShare(share: GatewayShare, clock: () => number, { flow, isWaiting
       share.begin(ask, (granted) => {
         freshUntil = askedAt + SHARE_MS
         grantedRate = granted.rate
-        // A refusal that was heard meanwhile has set the rate: the next renewal tells the others.
+        // A refusal has set the rate meanwhile: the next renewal tells the others.
         take(flow().pace.rate === askedRate ? granted : { ...granted, rate: undefined })
       })
     },

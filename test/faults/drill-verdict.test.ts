@@ -362,6 +362,13 @@ it.each([
   )
 })
 
+/** Exports of a row each, with a care-team entry. */
+const exportsOfTeams = (told: readonly Told[]): DrillExport[] =>
+  told.map((one, at) => ({
+    ...{ name: `${at}`, text: '', sha256: '', rows: { read: 1, mapped: 1, skipped: 0, rejected: 0 } },
+    ...{ made: { biometric: 0, condition: 0, careTeam: 1 }, told: [one] },
+  }))
+
 it.each([
   ['is excused while the last run owes its deletion', 1, false, []],
   ['is none where the last run owes nothing', 0, false, ['doubled']],
@@ -372,12 +379,7 @@ it.each([
     return { ...careTeam(visit, { npi: 'A', name: 'A', phone: `${day}`, primary: false }), row: 1 }
   }
   const told = [entryOn(1), entryOn(2)]
-  const exports = told.map(
-    (one, at): DrillExport => ({
-      ...{ name: `${at}`, text: '', sha256: '', rows: { read: 1, mapped: 1, skipped: 0, rejected: 0 } },
-      ...{ made: { biometric: 0, condition: 0, careTeam: 1 }, told: [one] },
-    }),
-  )
+  const exports = exportsOfTeams(told)
   const left = { _row: 1, _rule: told[1]?.rule ?? '', _stage: 'replace', _code: 'replaced-not-deleted' }
   const { faults } = judgeRound({
     ...{ ...undisturbed(), exports, changed: 'replace', owesNothing, receipts: ['0', '1'] },
@@ -390,21 +392,21 @@ it.each([
 })
 
 it.each([
-  { wasLeft: true, expected: [] },
-  { wasLeft: false, expected: ['lost'] },
+  { wasLeft: true, other: 'A', expected: [] },
+  { wasLeft: true, other: 'B', expected: [] },
+  { wasLeft: false, other: 'A', expected: ['lost'] },
+  { wasLeft: false, other: 'B', expected: ['lost'] },
 ])(
-  'of an entry whose row was corrected, in doubt at first: $wasLeft, only the correction is stored: $expected',
+  'of an entry of A whose row was corrected to $other, in doubt at first: $wasLeft, only the correction is stored: $expected',
   (row) => {
     const visit = { ...VISIT, resourceKey: 'k', observedMs: 1 }
-    const told = ['1', '2'].map(
-      (phone): Told => ({ ...careTeam(visit, { npi: 'A', name: 'A', phone, primary: false }), row: 1 }),
-    )
-    const exports = told.map(
-      (one, at): DrillExport => ({
-        ...{ name: `${at}`, text: '', sha256: '', rows: { read: 1, mapped: 1, skipped: 0, rejected: 0 } },
-        ...{ made: { biometric: 0, condition: 0, careTeam: 1 }, told: [one] },
+    const told = ['A', row.other].map(
+      (npi, at): Told => ({
+        ...careTeam(visit, { npi, name: npi, phone: `${at}`, primary: false }),
+        row: 1,
       }),
     )
+    const exports = exportsOfTeams(told)
     const doubt = { _row: 1, _rule: told[0]?.rule ?? '', _stage: 'read-back', _code: 'in-doubt' }
     const { faults } = judgeRound({
       ...{ ...undisturbed(), exports, receipts: ['0'], runs: [runThat(1)] },

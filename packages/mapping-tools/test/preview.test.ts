@@ -6,7 +6,7 @@ import { NEEDS_CORPUS } from '../../../test/needed.ts'
 import { load, ORIGIN } from '../../../test/transform/mapping-under-test.ts'
 import { type PreviewedRow, previewPage, previewRow, previewText, rowHtml } from '../src/preview.ts'
 
-const MAPPING = `
+const ROW = `
 mapping: tried
 read: { format: csv }
 row:
@@ -14,6 +14,8 @@ row:
   account: { reference: id }
   observedAt: { constant: "2026-02-04T00:00:00.000Z" }
   source: { name: S, type: screening }
+`
+const MAPPING = `${ROW}
 biometrics: { systolic-bp: sbp, hba1c: a1c }
 conditions: { hypertension: { when: { dx: Y }, status: active } }
 careTeams: { pcp: { when: { npi: present }, npi: npi, name: doctor, type: PCP } }
@@ -31,14 +33,7 @@ const MARKS = { reads: () => [], line: () => undefined, before: undefined }
 /** Rows of three columns, of which the last leaves a row out. */
 function readSkipping(): (...cells: readonly string[]) => PreviewedRow {
   const columns = ['id', 'sbp', 'visit']
-  const bind = load(`
-mapping: tried
-read: { format: csv }
-row:
-  key: [id]
-  account: { reference: id }
-  observedAt: { constant: "2026-02-04T00:00:00.000Z" }
-  source: { name: S, type: screening }
+  const bind = load(`${ROW}
   skipWhen: { visit: no show }
 biometrics: { systolic-bp: sbp }
 `).compiled.bind(columns, 'e.csv', Date.parse('2026-11-01T00:00:00Z'))

@@ -33,6 +33,28 @@ ${ROW}biometrics:
   })
 })
 
+describe('codes of one result', () => {
+  const read = jsonMapper(`mapping: tried
+read: { format: ndjson }
+${ROW}biometrics:
+  - code: { firstOf: ["$.code[0]", "$.code[1]", "$.code[2]"], system: LOINC, unknown: skip }
+    value: $.value
+    unit: { constant: mg/dL }
+`)
+  it.each([
+    [['2345-7'], ['glucose-1'], []],
+    [['9999-9', '2345-7'], ['glucose-1'], []],
+    // Two codes of one measurement, and one that says more.
+    [['2345-7', '2345-7'], ['glucose-1'], []],
+    [['2345-7', '1558-6'], ['glucose-1'], []],
+    [['2345-7', '2085-9'], [], ['unmapped-1: codes-contradictory $.code[0], $.code[1], $.code[2]']],
+    [['2345-7', '9999-9', '2085-9'], [], ['unmapped-1: codes-contradictory $.code[0], $.code[1], $.code[2]']],
+  ])('%j make %j, and reject %j', (code, made, rejected) => {
+    const outcome = read({ id: 'a', day: '2026-03-02', code, value: '90' })
+    expect([mapped(outcome).records.map(({ rule }) => rule), faults(outcome)]).toEqual([made, rejected])
+  })
+})
+
 describe('results of one code and time with several states', () => {
   const read = jsonMapper(`mapping: tried
 read: { format: ndjson, each: { seen: "$.seen[*]" } }

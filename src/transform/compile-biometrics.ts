@@ -129,6 +129,8 @@ function compileWholeField(
   return { ...field, read: (scope) => (isOther(read(scope)) ? OTHER_PARTS : field.read(scope)) }
 }
 
+const OTHER_UNIT_BELOW = fault('unit-mismatch', 'a line below the header gives another unit than the mapping')
+
 function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | undefined {
   const { context, name = '', path } = site
   const key = definition.catalog ?? name
@@ -149,7 +151,17 @@ function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | u
     const at = definition.form === undefined ? 'unit' : 'form'
     context.report([...path, at], `unit of ${name}: ${fixed.message}${hint}`)
   }
-  return { ...common, unit: { ...constantUnit(unit), fixed } }
+  const { from } = definition
+  const below = from === undefined ? [] : (context.names.textsBelow?.(from) ?? [])
+  const isOther = below.some((text) =>
+    areOther(context, entry, [unit, text.replace(/^[([](.*)[)\]]$/, '$1')]),
+  )
+  const read = (scope: Scope): FieldText => (value.read(scope) === '' ? '' : OTHER_UNIT_BELOW)
+  return {
+    ...common,
+    value: isOther ? { ...value, read } : value,
+    unit: { ...constantUnit(unit), fixed },
+  }
 }
 
 function longForm(site: RuleSite, definition: LongBiometricDefinition): Form {

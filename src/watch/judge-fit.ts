@@ -336,6 +336,11 @@ function judgeDates(
       'first-twelve-days',
       `all dates lie on the first twelve days of ${months} months: are day and month swapped?`,
     )
+  else if (dates.swapped >= FEW)
+    tell(
+      'first-twelve-days',
+      `${dates.swapped} dates lie in months of their own, and with day and month swapped among the others: did a spreadsheet swap them?`,
+    )
   if (dates.midnight === rows && days > 1 && (hasTimes(definition) || unread.some((name) => TIME.test(name))))
     tell('always-midnight', 'every time is midnight: is the time of day in another column?')
   if (dates.night / rows >= HALF && zoneMatters(definition))

@@ -4,16 +4,7 @@
  */
 import type { ColumnType, Generated, Selectable } from 'kysely'
 import type { SealedId } from './sealed-ids.ts'
-import type {
-  BatchState,
-  ChunkState,
-  DeadlineState,
-  FireState,
-  LeftEvent,
-  LeftState,
-  NotificationState,
-  RunState,
-} from './states.ts'
+import type { DeadlineState, LeftEvent, RunState, StateOf } from './states.ts'
 
 /** A job at one gateway: deliveries to a gateway do not count for another gateway. */
 interface JobTable {
@@ -133,7 +124,7 @@ interface ChunkTable {
   first_line: number
   byte_offset: number
   rows: number
-  state: ChunkState
+  state: StateOf<'chunk'>
   /** JSON: counts of rows and records. */
   counts: string | null
   /** Length in bytes of the export's rejects file, once this chunk is settled. */
@@ -169,7 +160,7 @@ interface BatchTable {
   chunk: number
   kind: string
   records: number
-  state: BatchState
+  state: StateOf<'batch'>
   attempts: number
   /** Class of the answer (docs/states.md) and HTTP status, once answered. */
   answer: string | null
@@ -302,7 +293,7 @@ interface ExceptionTable {
   rule: string | null
   content: string | null
   outcome: 'rejected' | 'in-doubt' | 'warning'
-  state: LeftState | 'warning'
+  state: StateOf<'record'> | 'warning'
   stage: string
   code: string
   field: string | null
@@ -408,7 +399,7 @@ type Later<T> = ColumnType<T | null, T | null | undefined, T | null>
 interface FireTable {
   job_id: number
   due: number
-  state: FireState
+  state: StateOf<'fire'>
   /** The fire whose run makes up for this fire: this or a later fire. Null if the job ran in time, or if nothing makes up for the fire. */
   made_up_by: Later<number>
   /** Owner (process) that began the run. */
@@ -436,7 +427,7 @@ interface NotificationTable {
   target: string
   address: string
   notice: string
-  state: NotificationState
+  state: StateOf<'notification'>
   attempts: ColumnType<number, number | undefined, number>
   /** Earliest next try. During a delivery: the instant at which the delivering process counts as dead. */
   next_at: number

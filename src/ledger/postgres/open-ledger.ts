@@ -1,7 +1,6 @@
 /** Opens a ledger in PostgreSQL, and migrates the tables to the shape of this program. */
 import { sql } from 'kysely'
 import { WaybillError } from '../../model/errors.ts'
-import type { Paces, SharedHome } from '../concerns.ts'
 import type { Ledger } from '../ledger.ts'
 import { type AccountIdCipher, NO_ACCOUNT_IDS } from '../sealed-ids.ts'
 import { assembleLedger } from '../sqlite/assemble.ts'
@@ -102,7 +101,7 @@ async function scrubAccounts({ db }: PostgresLedgerDatabase): Promise<boolean> {
   return false
 }
 
-const pacesOf = ({ transaction, dialect }: PostgresLedgerDatabase): Paces => ({
+const pacesOf = ({ transaction, dialect }: PostgresLedgerDatabase): NonNullable<Ledger['paces']> => ({
   change: (gateway, work) =>
     transaction('for-nothing', false, async (writer) => {
       const tables = writer.withTables<{ pace: { gateway: string; state: string } }>()
@@ -123,7 +122,7 @@ const pacesOf = ({ transaction, dialect }: PostgresLedgerDatabase): Paces => ({
     }),
 })
 
-function sharedHomeOf({ db, transaction }: PostgresLedgerDatabase): SharedHome {
+function sharedHomeOf({ db, transaction }: PostgresLedgerDatabase): NonNullable<Ledger['sharedHome']> {
   const markOf = async (database: typeof db): Promise<string | undefined> => {
     const tables = database.withTables<{ shared_home: { mark: string } }>()
     return (await tables.selectFrom('shared_home').select('mark').executeTakeFirst())?.mark

@@ -1,6 +1,5 @@
 /** Differences between the databases of the ledger, as far as the statements of both are the same. */
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { LEASE_MS } from '../concerns.ts'
 import type { LedgerTables } from '../tables.ts'
 
 export interface Dialect {
@@ -17,16 +16,6 @@ export interface Dialect {
   readonly leaseMs: number
   /** Clock by which leases expire: an expression in milliseconds since the epoch; undefined: the clock of the caller. */
   readonly clock: string | undefined
-}
-
-export const SQLITE: Dialect = {
-  hashes: 'select unhex(value) as hash from json_each(?)',
-  words: 'select value as word from json_each(?)',
-  hex: (column) => `lower(hex(${column}))`,
-  forShare: '',
-  forUpdate: '',
-  leaseMs: LEASE_MS,
-  clock: undefined,
 }
 
 /** List of values as a single parameter: the text of a query does not depend on their number, so a database compiles a query once. */

@@ -5,14 +5,13 @@ import {
   type Ledger,
   noTallies,
   type Pause,
-  type Pauses,
   type RunFilter,
   type RunLedger,
   readTallies,
   type Tallies,
 } from '../ledger.ts'
 import { backfillText, RANGE_LENGTH } from '../run-writes.ts'
-import { advanceRun } from '../states.ts'
+import { advance } from '../states.ts'
 import { jobName, noteAudit } from './audit.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
 import { assertHeld } from './leases.ts'
@@ -65,7 +64,7 @@ const beginnings = (
     await write(async (writer, statements) => {
       await assertHeld(statements, lease)
       await assertKey(writer)
-      const state = advanceRun(run.state, 'resume')
+      const state = advance('run', run.state, 'resume')
       await nameRun(writer, lease)
       await writer
         .updateTable('run')
@@ -348,7 +347,7 @@ const acknowledgementsOf = ({ db, write }: Exclusive): Ledger['acknowledgements'
     }),
 })
 
-const pausesOf = ({ db, write }: Exclusive): Pauses => ({
+const pausesOf = ({ db, write }: Exclusive): Ledger['pauses'] => ({
   of: (jobId, now) => activePause(db, jobId, now),
   begin: (jobId, { by, note, at, until }) =>
     write(async (writer) => {

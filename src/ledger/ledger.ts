@@ -5,7 +5,6 @@
 import type { Acting, ActionsOfPeople } from './audit.ts'
 import type { Lease, SmallConcerns } from './concerns.ts'
 import type { KeptRecords } from './left-records.ts'
-import type { RunLedger } from './run-ledger.ts'
 import type {
   CareTeamListing,
   ChunkKey,
@@ -16,9 +15,10 @@ import type {
   ProfileKey,
   ProfileStart,
   RunKind,
+  RunLedger,
   RunStart,
   Tallies,
-} from './run-writes.ts'
+} from './run-ledger.ts'
 import type { RunState } from './states.ts'
 import type {
   BatchRecord,
@@ -35,8 +35,7 @@ export * from './audit.ts'
 export * from './concerns.ts'
 export * from './left-records.ts'
 export type { Held } from './packed-records.ts'
-export type { RunLedger } from './run-ledger.ts'
-export * from './run-writes.ts'
+export * from './run-ledger.ts'
 export type { DeadlineState, LeftEvent } from './states.ts'
 export type { CareTeamMark } from './tables.ts'
 export * from './tables.ts'

@@ -1,6 +1,6 @@
 /**
  * Tables of the ledger, as Kysely sees them. No column holds health data: references, accounts, people and
- * NPIs are hashed. `run-writes.ts` and `concerns.ts` say more about fields of equal names.
+ * NPIs are hashed. `run-ledger.ts` and `concerns.ts` say more about fields of equal names.
  */
 import type { ColumnType, Generated, Selectable } from 'kysely'
 import type { SealedId } from './sealed-ids.ts'

@@ -17,12 +17,9 @@ import {
   UNUSABLE,
 } from '../ledger.ts'
 import type { AccountIdCipher, SealedId } from '../sealed-ids.ts'
-import { hex, rowsOf } from './dialect.ts'
+import { hex, rowsOf, slicesOf } from './dialect.ts'
 import type { Exclusive, Statements, Writer } from './exclusive.ts'
 import { letGo } from './leases.ts'
-
-/** Rows of an insert. SQLite takes at most 32,766 parameters. */
-const ROWS_AT_ONCE = 500
 
 const DeletionsText = z.array(
   z.object({
@@ -184,8 +181,8 @@ async function saveCareTeams(
       .where('account', '=', bytes(account))
       .where('npi', '=', bytes(npi))
       .execute()
-  for (let start = 0; start < entries.length; start += ROWS_AT_ONCE) {
-    const values = entries.slice(start, start + ROWS_AT_ONCE).map((entry) => ({
+  for (const slice of slicesOf(entries)) {
+    const values = slice.map((entry) => ({
       gateway,
       account: bytes(entry.account),
       npi: bytes(entry.npi),
@@ -233,11 +230,11 @@ async function saveMedicalRequests(
   gateway: string,
   requests: readonly KnownRequest[],
 ): Promise<void> {
-  for (let start = 0; start < requests.length; start += ROWS_AT_ONCE)
+  for (const slice of slicesOf(requests))
     await writer
       .insertInto('medical_request')
       .values(
-        requests.slice(start, start + ROWS_AT_ONCE).map(({ reference, content, state, heardAt, run }) => ({
+        slice.map(({ reference, content, state, heardAt, run }) => ({
           gateway,
           state,
           heard_at: heardAt,

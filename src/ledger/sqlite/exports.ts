@@ -1,7 +1,7 @@
 /** Jobs, and the exports that their runs have read: profiles, chunks, parts, batches, exceptions. */
 import type { Kysely } from 'kysely'
 import type { Ledger, ProfileKey } from '../ledger.ts'
-import { readTallies } from '../run-writes.ts'
+import { readTallies } from '../run-ledger.ts'
 import type { ExportRecord, LedgerTables } from '../tables.ts'
 import { arrivalOf } from './arrival.ts'
 import type { Exclusive } from './exclusive.ts'

@@ -6,11 +6,8 @@ import { unpackHolds } from '../packed-records.ts'
 import { advance } from '../states.ts'
 import type { BatchRecord, LedgerTables } from '../tables.ts'
 import { arrivalOf } from './arrival.ts'
-import { hex } from './dialect.ts'
+import { hex, inSlices } from './dialect.ts'
 import type { Exclusive, Statements, Writer } from './exclusive.ts'
-
-/** Values in one query. SQLite takes at most 32,766 parameters. */
-const VALUES_AT_ONCE = 500
 
 type Database = Kysely<LedgerTables>
 
@@ -307,16 +304,6 @@ export async function rule(writer: Writer, lease: Lease, ruling: Ruling, at: num
       .where('content', '=', Buffer.from(content, 'hex'))
       .execute()
   }
-}
-
-async function inSlices<Value, Found>(
-  values: readonly Value[],
-  find: (slice: readonly Value[]) => Promise<readonly Found[]>,
-): Promise<Found[]> {
-  const found: Found[] = []
-  for (let start = 0; start < values.length; start += VALUES_AT_ONCE)
-    found.push(...(await find(values.slice(start, start + VALUES_AT_ONCE))))
-  return found
 }
 
 /**

@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { OpenWork, Standing } from '../concerns.ts'
 import type { Ledger } from '../ledger.ts'
-import { readTallies } from '../run-writes.ts'
+import { readTallies } from '../run-ledger.ts'
 import type { Exclusive } from './exclusive.ts'
 
 export const overviewOf = (turns: Exclusive): Ledger['overview'] => ({

@@ -14,7 +14,7 @@ import type {
   RunLedger,
 } from '../ledger.ts'
 import { packHolds } from '../packed-records.ts'
-import { addTallies, noTallies, readTallies, type Tallies } from '../run-writes.ts'
+import { addTallies, noTallies, readTallies, type Tallies } from '../run-ledger.ts'
 import type { AccountIdCipher } from '../sealed-ids.ts'
 import { advance, type EventOf, type StateOf, statesBefore } from '../states.ts'
 import type { ExportRecord } from '../tables.ts'

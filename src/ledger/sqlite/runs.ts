@@ -10,7 +10,7 @@ import {
   readTallies,
   type Tallies,
 } from '../ledger.ts'
-import { backfillText, RANGE_LENGTH } from '../run-writes.ts'
+import { backfillText, RANGE_LENGTH } from '../run-ledger.ts'
 import { advance } from '../states.ts'
 import { jobName, noteAudit } from './audit.ts'
 import type { Exclusive, Writer } from './exclusive.ts'

@@ -387,18 +387,6 @@ export interface BackfillRange {
   readonly acceptEnd?: boolean | undefined
 }
 
-/** Text in the ledger, without the folder: range, then options, as in `2026-01-01/2026-03-31/rate=5/accept-drift`. */
-export const backfillText = ({ from, to, rate, acceptDrift, acceptEnd }: BackfillRange): string =>
-  [
-    ...[from, to],
-    ...(rate === undefined ? [] : [`rate=${rate}`]),
-    ...(acceptDrift === true ? ['accept-drift'] : []),
-    ...(acceptEnd === true ? ['accept-end'] : []),
-  ].join('/')
-
-/** Characters of the range in `backfillText`. */
-export const RANGE_LENGTH = '2026-01-01/2026-03-31'.length
-
 /** A job may have one unfinished run of each kind. */
 export type RunKind = 'ordinary' | 'backfill'
 

@@ -1,4 +1,5 @@
 /** Opens a ledger in PostgreSQL, and migrates the tables to the shape of this program. */
+import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { WaybillError } from '../../model/errors.ts'
 import type { Ledger } from '../ledger.ts'
@@ -14,7 +15,6 @@ import {
   POSTGRES_MIGRATIONS,
   type PostgresAddress,
   type PostgresLedgerDatabase,
-  placeOf,
 } from './database.ts'
 import { plainDeliveredOf } from './delivered.ts'
 
@@ -73,6 +73,14 @@ async function prepare(
       const isDropped = error instanceof Error && 'code' in error && error.code === NO_TABLE
       if (!isDropped || tries === MIGRATION_TRIES) throw error
     }
+}
+
+/** Place of planned batches (`ProcessTable.place`): another one after each recovery of the server from a crash. */
+async function placeOf(writer: Writer): Promise<string> {
+  await sql`insert into server_start (place) select ${randomUUID()}
+    where not exists (select 1 from server_start)`.execute(writer)
+  const { rows } = await sql<{ place: string }>`select place from server_start`.execute(writer)
+  return rows[0]?.place ?? ''
 }
 
 /** Makes the tables, unless a copy has begun to fill them. @returns names of the applied migrations */

@@ -1,6 +1,7 @@
 /** Begins and lists runs. Keeps the decisions of people on runs and jobs: pauses of jobs, and acknowledgements of rejects that stay as they are. */
 import { type RawBuilder, sql } from 'kysely'
 import {
+  type BackfillRange,
   type Lease,
   type Ledger,
   noTallies,
@@ -10,7 +11,6 @@ import {
   readTallies,
   type Tallies,
 } from '../ledger.ts'
-import { backfillText, RANGE_LENGTH } from '../run-ledger.ts'
 import { advance } from '../states.ts'
 import { jobName, noteAudit } from './audit.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
@@ -217,6 +217,18 @@ const outcomeOf = (state: string): 'rejected' | 'in-doubt' => (state === 'in-dou
 /** Matches the beginning of the id, or the part behind the hyphen. */
 const isNamed = (text: string): Condition =>
   sql`(substr(run.id, 1, ${text.length}) = ${text} or substr(run.id, length(run.id) - ${sql.lit(text.length)}) = ${`-${text}`})`
+
+/** Text in the ledger, without the folder: range, then options, as in `2026-01-01/2026-03-31/rate=5/accept-drift`. */
+export const backfillText = ({ from, to, rate, acceptDrift, acceptEnd }: BackfillRange): string =>
+  [
+    ...[from, to],
+    ...(rate === undefined ? [] : [`rate=${rate}`]),
+    ...(acceptDrift === true ? ['accept-drift'] : []),
+    ...(acceptEnd === true ? ['accept-end'] : []),
+  ].join('/')
+
+/** Characters of the range in `backfillText`. */
+const RANGE_LENGTH = '2026-01-01/2026-03-31'.length
 
 /** Days and folder of a backfill, without rate and other options. */
 const range = (run: string): RawBuilder<unknown> =>

@@ -152,7 +152,7 @@ interface Installation {
   noteBehind(at: number): Promise<void>
 }
 
-export interface InstallationKey {
+interface InstallationKey {
   readonly fingerprint: string
   /** True if records were sent under another key before. */
   readonly hadOther: boolean
@@ -288,7 +288,7 @@ interface Overview {
 }
 
 /** Open matters by job. */
-export interface Standing {
+interface Standing {
   readonly notifications: readonly { readonly job: string; readonly state: string; readonly count: number }[]
   /** Expectations whose latest deadline has passed without the exports. */
   readonly overdue: readonly { readonly job: string; readonly count: number }[]

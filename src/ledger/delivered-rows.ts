@@ -449,7 +449,7 @@ function lowerBound(block: DataView, key: DataView, keyAt: number): number {
 }
 
 /** Returns the blocks of a segment in order. */
-export type NextBlock = () => Uint8Array | undefined
+type NextBlock = () => Uint8Array | undefined
 
 interface Head {
   readonly next: NextBlock

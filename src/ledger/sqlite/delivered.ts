@@ -11,7 +11,6 @@ import {
   firstKey,
   lastKey,
   mergeEntries,
-  type NextBlock,
   offsetOf,
   type PackReader,
   type Place,
@@ -298,7 +297,7 @@ function merge(store: Store, jobId: number, level: number, limit: number): void 
 }
 
 /** Blocks of a segment, starting with the block that may hold the first key behind the given one. */
-function blocksFrom(statements: SyncStatements, segment: number, after: Uint8Array | undefined): NextBlock {
+function blocksFrom(statements: SyncStatements, segment: number, after: Uint8Array | undefined) {
   const start = after && blockWith(statements, segment, after)
   const ahead = start === undefined ? [] : [start]
   // Every key sorts behind a single zero byte.

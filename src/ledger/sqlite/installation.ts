@@ -1,6 +1,6 @@
 /** Identity of the installation: fingerprint of the key, and gateways that the ledger may send to. */
 import { WaybillError } from '../../model/errors.ts'
-import type { InstallationKey, Ledger } from '../ledger.ts'
+import type { Ledger } from '../ledger.ts'
 import { readSuspicion } from './backup.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
 
@@ -43,7 +43,7 @@ export function installationOf({ db, write, writeHot }: Exclusive): {
   }
 }
 
-async function keyOf(database: Writer): Promise<InstallationKey | undefined> {
+async function keyOf(database: Writer) {
   const row = await database.selectFrom('installation').selectAll().executeTakeFirst()
   return row && { fingerprint: row.fingerprint, hadOther: row.had_other_key !== 0 }
 }

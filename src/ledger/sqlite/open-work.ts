@@ -1,6 +1,6 @@
 /** Open matters of all jobs. */
 import { sql } from 'kysely'
-import type { OpenWork, Standing } from '../concerns.ts'
+import type { OpenWork } from '../concerns.ts'
 import type { Ledger } from '../ledger.ts'
 import { readTallies } from '../run-ledger.ts'
 import type { Exclusive } from './exclusive.ts'
@@ -25,7 +25,7 @@ const OVERDUE = sql<boolean>`(state in ('missing', 'unreachable') and due = (sel
     and delivery.taken_at > deadline.judged_at) < expected)`
 
 /** Open notifications, deadlines and backfills, counted by job: for monitoring, every minute. */
-async function readStanding({ db }: Exclusive): Promise<Standing> {
+async function readStanding({ db }: Exclusive) {
   const notifications = await db
     .selectFrom('notification')
     .innerJoin('job', 'job.id', 'notification.job_id')

@@ -51,7 +51,7 @@ const LIMITS: Readonly<Record<'src' | 'packages', readonly Limit[]>> = {
       limit: 41.5,
       of: (files) => sum(files, ({ bytes }) => bytes) / sum(files, ({ lines }) => lines),
     },
-    { name: 'exports', limit: 2368, of: (files) => sum(files, (file) => file.exports) },
+    { name: 'exports', limit: 2308, of: (files) => sum(files, (file) => file.exports) },
     places(`functions over ${LONGEST_FUNCTION} lines`, (file) => file.longFunctions, 0),
     places('second headers in a file', (file) => file.secondHeaders, 0),
     places('literals spread to pack a line', (file) => file.packed, 0),

@@ -8,8 +8,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
 import { startReferenceGateway } from '../packages/reference-gateway/src/server.ts'
-import { hostKeyFingerprint } from '../src/extract/sources/sftp.ts'
-import { startSftpServer, USER } from '../test/extract/sources/sftp-server.ts'
+import { hostKeyFingerprint, startSftpServer, USER } from '../test/extract/sources/sftp-server.ts'
 import { DONE, RESUMABLE, unexpected } from './nightly-round.ts'
 import {
   jobsOf,

@@ -18,9 +18,6 @@ export function encodingOf(label: string): string | undefined {
   }
 }
 
-/** Bytes of the content that decide. */
-export const HEAD_BYTES = 64 * 1024
-
 /** Byte order marks (Unicode 16, 2.6 and 23.8). UTF-32 comes first: its mark begins with that of UTF-16. */
 const MARKS: readonly { readonly bytes: Buffer; readonly encoding: string }[] = [
   { bytes: Buffer.of(0xff, 0xfe, 0, 0), encoding: 'utf-32' },

@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises'
 import type { Origin, Row } from '../model/row.ts'
 import { behind, type Compression, exportError, readContent, textStart } from './content.ts'
 import { cellSplitter, csvFormat, frameRecord } from './csv.ts'
-import { findEncoding, HEAD_BYTES, transcode } from './encoding.ts'
+import { findEncoding, transcode } from './encoding.ts'
 import {
   afterLineEnd,
   type ContentFrom,
@@ -19,6 +19,9 @@ import {
 } from './framing.ts'
 import type { CsvDefinition, Dialect } from './read-definition.ts'
 import { findOtherHeader } from './second-header.ts'
+
+/** Bytes of the content that decide on encoding and delimiter. */
+const HEAD_BYTES = 64 * 1024
 
 /** @throws `export-unreadable`, `export-empty` */
 export async function openCsv(

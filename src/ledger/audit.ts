@@ -1,6 +1,12 @@
 /** Records of what people did to runs, jobs and accounts: who, when, on what, and why. No health data; people of exports appear by hash alone. */
 import type { Audited, Decided } from './tables.ts'
 
+/** Members of the ledger for actions of people. */
+export interface ActionsOfPeople {
+  readonly putAside: PutAside
+  readonly audit: Audit
+}
+
 /** Person who acts, and the reason if given. */
 export interface Acting {
   readonly by: string
@@ -24,7 +30,7 @@ export interface AuditQuestion {
   readonly since?: number | undefined
 }
 
-export interface Audit {
+interface Audit {
   note(record: AuditRecord): Promise<void>
   /** Oldest first: decisions on runs, which the ledger keeps with the runs, and all other actions. */
   read(question: AuditQuestion): Promise<readonly AuditRecord[]>
@@ -42,7 +48,7 @@ export type AsideContents = ReadonlyMap<string, string>
 export const NONE_ASIDE: AsideContents = new Map()
 
 /** Exports that a person has put aside. */
-export interface PutAside {
+interface PutAside {
   contents(jobId: number): Promise<AsideContents>
   list(): Promise<readonly AsideExport[]>
   jobsOf(name: string): Promise<readonly string[]>

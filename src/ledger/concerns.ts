@@ -1,6 +1,6 @@
 /** Small concerns of the ledger beside runs: leases and waiting, the timetable, expectations, notices, pruning. */
 import type { Acting } from './audit.ts'
-import type { FireEvent, NotificationEvent, RunState } from './states.ts'
+import type { EventOf, RunState } from './states.ts'
 import type {
   DeadlineRecord,
   DeliveryRecord,
@@ -9,6 +9,24 @@ import type {
   NotificationRow,
   RunRecord,
 } from './tables.ts'
+
+/** Members of the ledger beside runs, exports and records. */
+export interface SmallConcerns {
+  readonly leases: Leases
+  readonly way: RightOfWay
+  readonly fires: Fires
+  readonly pauses: Pauses
+  readonly lastTargets: LastTargets
+  readonly expectations: Expectations
+  readonly notifications: Notifications
+  readonly overview: Overview
+  readonly pruning: Pruning
+  readonly installation: Installation
+  /** Absent in a file, which serves one machine. */
+  readonly paces?: Paces
+  /** Absent in a file. */
+  readonly sharedHome?: SharedHome
+}
 
 /** The right to run a job, or to work on a part of an export, valid while renewed. */
 export interface Lease {
@@ -62,7 +80,7 @@ export interface Claimed {
 /** Silence after which a process counts as dead, where all processes share a machine. */
 export const LEASE_MS = 60_000
 
-export interface Leases {
+interface Leases {
   /** Time of a lease without a renewal: `LEASE_MS`, or less where other machines wait. */
   readonly lastsMs: number
   /**
@@ -95,7 +113,7 @@ export interface Waiter {
   readonly since: number
 }
 
-export interface RightOfWay {
+interface RightOfWay {
   /**
    * Asks a holder who gives way to release the job. Repeat within `ttlMs`: the request of a dead process expires. The request ends when the owner
    * acquires the lease.
@@ -114,7 +132,7 @@ export interface RightOfWay {
 }
 
 /** Identity of the installation: the key behind the ledger's hashes, and the gateways that the ledger may send to. */
-export interface Installation {
+interface Installation {
   /** Undefined before a key is used. */
   key(): Promise<InstallationKey | undefined>
   /**
@@ -134,7 +152,7 @@ export interface Installation {
   noteBehind(at: number): Promise<void>
 }
 
-export interface InstallationKey {
+interface InstallationKey {
   readonly fingerprint: string
   /** True if records were sent under another key before. */
   readonly hadOther: boolean
@@ -149,7 +167,7 @@ export interface Pause {
   readonly until: number | null
 }
 
-export interface Pauses {
+interface Pauses {
   /** Undefined once the end has come. */
   of(jobId: number, now: number): Promise<Pause | undefined>
   /** Pauses the job, or gives a pause a new end. @returns false if the job was paused already and the pause gives no end */
@@ -159,7 +177,7 @@ export interface Pauses {
 }
 
 /** Notification targets of jobs, as their files last named them: JSON. */
-export interface LastTargets {
+interface LastTargets {
   /** Undefined for a job without any, and for targets that another key has encrypted. */
   of(job: string): Promise<string | undefined>
   keep(job: string, targets: string): Promise<void>
@@ -187,7 +205,7 @@ interface Timetable {
 export type FireChange = Partial<Omit<FireRecord, 'job_id' | 'due' | 'state'>>
 
 /** Knowledge that all processes share about their gateways. */
-export interface Paces {
+interface Paces {
   /**
    * Changes the state of a gateway, one process after the other.
    * @param work takes the state, undefined at first, and the clock of the database
@@ -199,13 +217,13 @@ export interface Paces {
 }
 
 /** Mark of the home that all machines share. */
-export interface SharedHome {
+interface SharedHome {
   mark(): Promise<string | undefined>
   /** Sets the mark, unless another machine has done so. @returns the mark of the ledger */
   claim(mark: string): Promise<string>
 }
 
-export interface Fires {
+interface Fires {
   /** Undefined for a job that no schedule has seen. */
   timetable(jobId: number): Promise<Timetable | undefined>
   /**
@@ -231,7 +249,7 @@ export interface Fires {
    * @returns the changed fire; undefined if another process has moved the fire since
    * @throws `state-illegal`
    */
-  move(fire: FireRecord, event: FireEvent, change?: FireChange): Promise<FireRecord | undefined>
+  move(fire: FireRecord, event: EventOf<'fire'>, change?: FireChange): Promise<FireRecord | undefined>
   noteRun(fire: FireRecord, runId: string): Promise<void>
 }
 
@@ -253,7 +271,7 @@ export interface DeliveredFile {
   readonly modifiedAt: number
 }
 
-export interface Expectations {
+interface Expectations {
   /** Files that runs of the job have begun to read by the mapping; latest first, each version once. */
   taken(job: string, mapping: string, limit: number): Promise<DeliveryRecord[]>
   /** Newest deadline first. */
@@ -263,14 +281,14 @@ export interface Expectations {
 }
 
 /** Open matters of all jobs. */
-export interface Overview {
+interface Overview {
   standing(): Promise<Standing>
   /** Work beside the runs that may need somebody. */
   openWork(now: number): Promise<OpenWork>
 }
 
 /** Open matters by job. */
-export interface Standing {
+interface Standing {
   readonly notifications: readonly { readonly job: string; readonly state: string; readonly count: number }[]
   /** Expectations whose latest deadline has passed without the exports. */
   readonly overdue: readonly { readonly job: string; readonly count: number }[]
@@ -336,7 +354,7 @@ export interface UntoldTarget {
   readonly error?: string
 }
 
-export interface Notifications {
+interface Notifications {
   /** Targets without a notice of the run's end or stop, each once, with the state of the newest notification; sorted by name. */
   untold(jobId: number, runId: string): Promise<UntoldTarget[]>
   /**
@@ -362,7 +380,11 @@ export interface Notifications {
    * @returns false, without a write, if another process has claimed the notification since
    * @throws `state-illegal`
    */
-  move(claimed: NotificationRecord, event: NotificationEvent, change: NotificationChange): Promise<boolean>
+  move(
+    claimed: NotificationRecord,
+    event: EventOf<'notification'>,
+    change: NotificationChange,
+  ): Promise<boolean>
   /** Makes all notifications of a job due that wait or were given up. @returns their number */
   revive(job: string, now: number): Promise<number>
   countOpen(job: string): Promise<number>
@@ -415,7 +437,7 @@ export interface KeptOfEach {
   readonly auditSince: number
 }
 
-export interface Pruning {
+interface Pruning {
   /** All runs, newest first. */
   candidates(): Promise<PrunableRun[]>
   /** Obstacle to pruning a run. Checked again in each transaction that removes. */

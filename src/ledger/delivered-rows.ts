@@ -330,34 +330,82 @@ function openPack(packed: Uint8Array): PackReader {
 
 // Keys
 
-/** Distinct keys in sorted order. */
-export interface SortedKeys {
-  readonly count: number
-  readonly view: DataView
+/** Distinct keys in sorted order, by rank. */
+export class SortedKeys {
   /** Position of each key in the input, by rank; for equal keys the last position. */
   readonly from: readonly number[]
-}
+  readonly #view: DataView
 
-export function sortKeys(rowKeys: readonly string[]): SortedKeys {
-  const given = Buffer.from(rowKeys.join(''), 'hex')
-  if (given.length !== rowKeys.length * KEY_BYTES) throw new Error('a row key has not 32 hex digits')
-  const view = viewOf(given)
-  const order = Uint32Array.from(rowKeys.keys())
-  order.sort((a, b) => compareKeys(view, a * KEY_BYTES, view, b * KEY_BYTES) || a - b)
-  const from: number[] = []
-  const sorted = Buffer.allocUnsafe(given.length)
-  for (let rank = 0; rank < order.length; rank++) {
-    const at = order[rank] ?? 0
-    const next = order[rank + 1]
-    if (next !== undefined && compareKeys(view, next * KEY_BYTES, view, at * KEY_BYTES) === 0) continue
-    given.copy(sorted, from.length * KEY_BYTES, at * KEY_BYTES, (at + 1) * KEY_BYTES)
-    from.push(at)
+  constructor(rowKeys: readonly string[]) {
+    const given = Buffer.from(rowKeys.join(''), 'hex')
+    if (given.length !== rowKeys.length * KEY_BYTES) throw new Error('a row key has not 32 hex digits')
+    const view = viewOf(given)
+    const order = Uint32Array.from(rowKeys.keys())
+    order.sort((a, b) => compareKeys(view, a * KEY_BYTES, view, b * KEY_BYTES) || a - b)
+    const from: number[] = []
+    const sorted = Buffer.allocUnsafe(given.length)
+    for (let rank = 0; rank < order.length; rank++) {
+      const at = order[rank] ?? 0
+      const next = order[rank + 1]
+      if (next !== undefined && compareKeys(view, next * KEY_BYTES, view, at * KEY_BYTES) === 0) continue
+      given.copy(sorted, from.length * KEY_BYTES, at * KEY_BYTES, (at + 1) * KEY_BYTES)
+      from.push(at)
+    }
+    this.from = from
+    this.#view = viewOf(sorted)
   }
-  return { count: from.length, view: viewOf(sorted), from }
-}
 
-export const keyBytes = ({ view }: SortedKeys, rank: number): Uint8Array =>
-  new Uint8Array(view.buffer, view.byteOffset + rank * KEY_BYTES, KEY_BYTES)
+  get count(): number {
+    return this.from.length
+  }
+
+  bytes(rank: number): Uint8Array {
+    return new Uint8Array(this.#view.buffer, this.#view.byteOffset + rank * KEY_BYTES, KEY_BYTES)
+  }
+
+  /** Entries of a block. @param places by position of the key in the input */
+  entries(places: readonly Place[]): Uint8Array {
+    const entries = new Uint8Array(this.count * ENTRY_BYTES)
+    const view = viewOf(entries)
+    for (const [rank, from] of this.from.entries()) {
+      const place = places[from] ?? 0
+      entries.set(this.bytes(rank), rank * ENTRY_BYTES)
+      view.setUint32(rank * ENTRY_BYTES + KEY_BYTES, packOf(place))
+      view.setUint16(rank * ENTRY_BYTES + KEY_BYTES + 4, offsetOf(place))
+    }
+    return entries
+  }
+
+  /** True if the key sorts after the last key of the block. */
+  isBehind(rank: number, block: DataView): boolean {
+    return compareKeys(this.#view, rank * KEY_BYTES, block, block.byteLength - ENTRY_BYTES) > 0
+  }
+
+  /** True if the key sorts at or after the first key. */
+  isFrom(rank: number, first: DataView): boolean {
+    return compareKeys(first, 0, this.#view, rank * KEY_BYTES) <= 0
+  }
+
+  placeIn(block: DataView, rank: number): Place | undefined {
+    const at = lowerBound(block, this.#view, rank * KEY_BYTES)
+    if (at === block.byteLength || compareKeys(block, at, this.#view, rank * KEY_BYTES) !== 0)
+      return undefined
+    return placeOf(block.getUint32(at + KEY_BYTES), block.getUint16(at + KEY_BYTES + 4))
+  }
+
+  /** True for every key of the filter; seldom true for an absent key. */
+  mayBeIn(filter: Uint8Array, rank: number): boolean {
+    const scale = scaleOf(filter)
+    const step = this.#view.getUint32(rank * KEY_BYTES + 12) | 1
+    let hash = this.#view.getUint32(rank * KEY_BYTES + 8)
+    for (let left = filter[0] ?? 0; left > 0; left--) {
+      const bit = (hash * scale) | 0
+      if (((filter[1 + (bit >>> 3)] ?? 0) & (1 << (bit & 7))) === 0) return false
+      hash = (hash + step) >>> 0
+    }
+    return true
+  }
+}
 
 export const viewOf = (bytes: Uint8Array): DataView =>
   new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -372,19 +420,6 @@ function compareKeys(a: DataView, atA: number, b: DataView, atB: number): number
 }
 
 // Blocks
-
-/** Sorted keys with the places of their rows. @param places by position of the key in the input */
-export function entriesOf(keys: SortedKeys, places: readonly Place[]): Uint8Array {
-  const entries = new Uint8Array(keys.count * ENTRY_BYTES)
-  const view = viewOf(entries)
-  for (const [rank, from] of keys.from.entries()) {
-    const place = places[from] ?? 0
-    entries.set(keyBytes(keys, rank), rank * ENTRY_BYTES)
-    view.setUint32(rank * ENTRY_BYTES + KEY_BYTES, packOf(place))
-    view.setUint16(rank * ENTRY_BYTES + KEY_BYTES + 4, offsetOf(place))
-  }
-  return entries
-}
 
 export const firstKey = (entries: Uint8Array): Uint8Array => entries.subarray(0, KEY_BYTES)
 export const lastKey = (entries: Uint8Array): Uint8Array => entries.slice(-ENTRY_BYTES, -PLACE_BYTES)
@@ -401,16 +436,6 @@ export function blocksOf(entries: Uint8Array): Uint8Array[] {
   )
 }
 
-/** True if the key sorts after the last key of the block. */
-export const isBehind = (block: DataView, { view }: SortedKeys, rank: number): boolean =>
-  compareKeys(view, rank * KEY_BYTES, block, block.byteLength - ENTRY_BYTES) > 0
-
-export function placeIn(block: DataView, { view }: SortedKeys, rank: number): Place | undefined {
-  const at = lowerBound(block, view, rank * KEY_BYTES)
-  if (at === block.byteLength || compareKeys(block, at, view, rank * KEY_BYTES) !== 0) return undefined
-  return placeOf(block.getUint32(at + KEY_BYTES), block.getUint16(at + KEY_BYTES + 4))
-}
-
 /** Offset of the first entry at or after the key. */
 function lowerBound(block: DataView, key: DataView, keyAt: number): number {
   let low = 0
@@ -424,7 +449,7 @@ function lowerBound(block: DataView, key: DataView, keyAt: number): number {
 }
 
 /** Returns the blocks of a segment in order. */
-export type NextBlock = () => Uint8Array | undefined
+type NextBlock = () => Uint8Array | undefined
 
 interface Head {
   readonly next: NextBlock
@@ -517,20 +542,3 @@ export function filterOf(entries: Uint8Array, bits: number): Uint8Array {
 
 /** Scale from a 32-bit hash to the number of a bit: a division for each bit would take longer than everything else. */
 const scaleOf = (filter: Uint8Array): number => ((filter.length - 1) * 8) / 2 ** 32
-
-/** True for every key of the filter; seldom true for an absent key. */
-export function mayHold(filter: Uint8Array, { view }: SortedKeys, rank: number): boolean {
-  const scale = scaleOf(filter)
-  const step = view.getUint32(rank * KEY_BYTES + 12) | 1
-  let hash = view.getUint32(rank * KEY_BYTES + 8)
-  for (let left = filter[0] ?? 0; left > 0; left--) {
-    const bit = (hash * scale) | 0
-    if (((filter[1 + (bit >>> 3)] ?? 0) & (1 << (bit & 7))) === 0) return false
-    hash = (hash + step) >>> 0
-  }
-  return true
-}
-
-/** True if the key sorts at or after the first key. */
-export const isFrom = (first: DataView, { view }: SortedKeys, rank: number): boolean =>
-  compareKeys(first, 0, view, rank * KEY_BYTES) <= 0

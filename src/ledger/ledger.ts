@@ -2,24 +2,9 @@
  * The durable memory, as the stages see it: one member for each concern. Drivers pass the suites of `test/ledger/suite/`.
  * A run writes through a `RunLedger` alone.
  */
-import type { Acting, Audit, PutAside } from './audit.ts'
-import type {
-  Expectations,
-  Fires,
-  Installation,
-  LastTargets,
-  Lease,
-  Leases,
-  Notifications,
-  Overview,
-  Paces,
-  Pauses,
-  Pruning,
-  RightOfWay,
-  SharedHome,
-} from './concerns.ts'
-import type { LeftBehind, Slots } from './left-records.ts'
-import type { RunLedger } from './run-ledger.ts'
+import type { Acting, ActionsOfPeople } from './audit.ts'
+import type { Lease, SmallConcerns } from './concerns.ts'
+import type { KeptRecords } from './left-records.ts'
 import type {
   CareTeamListing,
   ChunkKey,
@@ -30,9 +15,10 @@ import type {
   ProfileKey,
   ProfileStart,
   RunKind,
+  RunLedger,
   RunStart,
   Tallies,
-} from './run-writes.ts'
+} from './run-ledger.ts'
 import type { RunState } from './states.ts'
 import type {
   BatchRecord,
@@ -49,16 +35,13 @@ export * from './audit.ts'
 export * from './concerns.ts'
 export * from './left-records.ts'
 export type { Held } from './packed-records.ts'
-export type { RunLedger } from './run-ledger.ts'
-export * from './run-writes.ts'
+export * from './run-ledger.ts'
 export type { DeadlineState, LeftEvent } from './states.ts'
 export type { CareTeamMark } from './tables.ts'
 export * from './tables.ts'
 
-export interface Ledger {
+export interface Ledger extends SmallConcerns, KeptRecords, ActionsOfPeople {
   readonly jobs: Jobs
-  readonly leases: Leases
-  readonly way: RightOfWay
   readonly runs: Runs
   readonly exports: Exports
   readonly profiles: Profiles
@@ -68,25 +51,9 @@ export interface Ledger {
     ofExport(exportRow: number): Promise<PartRecord[]>
   }
   readonly reasons: Reasons
-  readonly slots: Slots
-  readonly left: LeftBehind
   readonly people: People
   readonly careTeams: CareTeams
   readonly acknowledgements: Acknowledgements
-  readonly putAside: PutAside
-  readonly audit: Audit
-  readonly fires: Fires
-  readonly pauses: Pauses
-  readonly lastTargets: LastTargets
-  readonly expectations: Expectations
-  readonly notifications: Notifications
-  readonly overview: Overview
-  readonly pruning: Pruning
-  readonly installation: Installation
-  /** Absent in a file, which serves one machine. */
-  readonly paces?: Paces
-  /** Absent in a file. */
-  readonly sharedHome?: SharedHome
   close(): Promise<void>
 }
 

@@ -4,6 +4,12 @@ import type { ContentWords, RowPrint } from '../model/ids.ts'
 import type { LeftEvent } from './states.ts'
 import type { Decided, Selection } from './tables.ts'
 
+/** Members of the ledger for delivered records, rejects and doubts. */
+export interface KeptRecords {
+  readonly slots: Slots
+  readonly left: LeftBehind
+}
+
 /** Slots of a row (`load/decide.ts`). */
 export interface DeliveredRow {
   /** Hashed row key, 32 hex digits. */
@@ -163,7 +169,7 @@ export interface OutcomeMove {
 }
 
 /** Rejects and doubts of settled chunks, and doubts in open chunks of given-up runs. */
-export interface LeftBehind {
+interface LeftBehind {
   inDoubt(runId: string, after: number, limit: number): Promise<LeftRecord[]>
   /** Records in doubt with these contents, in every run of the job. */
   inDoubtWith(jobId: number, contents: readonly string[]): Promise<DoubtRecord[]>
@@ -205,7 +211,7 @@ export interface LeftRow {
 }
 
 /** Slots and doubts, by which a run decides each record. */
-export interface Slots {
+interface Slots {
   /** Slots by row key, for keys with slots. */
   delivered(jobId: number, rowKeys: readonly string[]): Promise<Map<string, readonly KeptSlot[]>>
   /** Prints by row key, for keys with a print. */

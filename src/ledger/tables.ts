@@ -1,19 +1,19 @@
 /**
  * Tables of the ledger, as Kysely sees them. No column holds health data: references, accounts, people and
- * NPIs are hashed. `run-writes.ts` and `concerns.ts` say more about fields of equal names.
+ * NPIs are hashed. `run-ledger.ts` and `concerns.ts` say more about fields of equal names.
  */
 import type { ColumnType, Generated, Selectable } from 'kysely'
 import type { SealedId } from './sealed-ids.ts'
-import type {
-  BatchState,
-  ChunkState,
-  DeadlineState,
-  FireState,
-  LeftEvent,
-  LeftState,
-  NotificationState,
-  RunState,
-} from './states.ts'
+import type { DeadlineState, LeftEvent, RunState, StateOf } from './states.ts'
+
+/** Given with the row or never; null: never. */
+type Fixed<T> = ColumnType<T | null, T | null | undefined, never>
+/** Null at first. With `null`, noted and taken back. */
+type Noted<T, None = never> = ColumnType<T | null, never, T | None>
+/** Null until known. */
+type Later<T> = ColumnType<T | null, T | null | undefined, T | null>
+/** By default 0. */
+type Counted = ColumnType<number, number | undefined, number>
 
 /** A job at one gateway: deliveries to a gateway do not count for another gateway. */
 interface JobTable {
@@ -31,9 +31,9 @@ interface RunTable {
   /** Code of the error that ended or interrupted the run. */
   reason: string | null
   /** Message of the error, without health data. */
-  detail: ColumnType<string | null, never, string | null>
+  detail: Noted<string, null>
   /** Milliseconds of work, over all resumptions. */
-  worked_ms: ColumnType<number, number | undefined, number>
+  worked_ms: Counted
   /** Time up to which work is counted (`countWork`); null while no process works on the run. */
   worked_at: ColumnType<number | null, number | undefined, number | null>
   /** Files of the run, relative to the home. */
@@ -42,23 +42,23 @@ interface RunTable {
   /** JSON: counts of accounts and requests. */
   tallies: string
   /** Length in bytes of the settled receipts. */
-  receipts_length: ColumnType<number, number | undefined, number>
+  receipts_length: Counted
   /** Run that this run retries, and the selected part. */
-  origin_run: ColumnType<string | null, string | null | undefined, never>
-  selection: ColumnType<Selection | null, Selection | null | undefined, never>
+  origin_run: Fixed<string>
+  selection: Fixed<Selection>
   /** When pruning of the detail (chunks, batches, exceptions, files) began. */
-  pruned_at: ColumnType<number | null, never, number>
+  pruned_at: Noted<number>
   /** Backfills only: range and options (`backfillText`), and folder of the exports if different from the place of the job. */
-  backfill: ColumnType<string | null, string | null | undefined, never>
-  backfill_folder: ColumnType<string | null, string | null | undefined, never>
+  backfill: Fixed<string>
+  backfill_folder: Fixed<string>
   /** Time of the latest resumption: a resumed run goes through the exports begun by then, and no others. */
-  resumed_at: ColumnType<number | null, never, number>
+  resumed_at: Noted<number>
   /** Scope of a run that does not read all exports of the job. */
   part: ColumnType<RunPart | null, RunPart | null | undefined, RunPart>
   /** JSON: the files of a collection, as far as settled. */
-  collection: ColumnType<string | null, never, string>
+  collection: Noted<string>
   /** Name of the person who asked whoever runs it to stop; null: nobody. */
-  stop_by: ColumnType<string | null, never, string | null>
+  stop_by: Noted<string, null>
 }
 
 /** Selected part of another run: rejects, doubts, both, or records that a person has decided to send again. */
@@ -92,22 +92,22 @@ interface ExportTable {
   mapping_digest: string
   state: 'open' | 'finished' | 'failed'
   reason: string | null
-  detail: ColumnType<string | null, string | null | undefined, string | null>
+  detail: Later<string>
   /** Remedy, if different from the remedy of the code. */
-  remedy: ColumnType<string | null, string | null | undefined, string | null>
+  remedy: Later<string>
   drift: string | null
   reading: ColumnType<Reading, Reading | undefined, never>
   /** For `selected`: the export of the rows, as read by the other run. */
-  origin_export: ColumnType<number | null, number | null | undefined, never>
+  origin_export: Fixed<number>
   /** Path to which Waybill has moved the file; `path` keeps the original path. */
   archived: ColumnType<string | null, string | null | undefined, string>
-  held_back: ColumnType<string | null, never, string | null>
-  is_ended: ColumnType<number | null, number | null | undefined, never>
-  day: ColumnType<number | null, number | null | undefined, never>
+  held_back: Noted<string, null>
+  is_ended: Fixed<number>
+  day: Fixed<number>
   /** Backfills only: arrival of the newest nightly export, by the date in the name, up to this export's day; 0 without a nightly export. */
-  anchor: ColumnType<number | null, number | null | undefined, never>
+  anchor: Fixed<number>
   /** JSON: counts of rows and records of a pruned run. Null: the chunks have the counts. */
-  totals: ColumnType<string | null, never, string>
+  totals: Noted<string>
 }
 
 /**
@@ -133,7 +133,7 @@ interface ChunkTable {
   first_line: number
   byte_offset: number
   rows: number
-  state: ChunkState
+  state: StateOf<'chunk'>
   /** JSON: counts of rows and records. */
   counts: string | null
   /** Length in bytes of the export's rejects file, once this chunk is settled. */
@@ -141,7 +141,7 @@ interface ChunkTable {
   settled_at: number | null
   /** Milliseconds of the run's work by then; null until settled. */
   worked_ms: number | null
-  accepted: ColumnType<Uint8Array | null, never, Uint8Array | null>
+  accepted: Noted<Uint8Array, null>
 }
 
 /** Part of an export that several workers read, until the export has ended. */
@@ -154,12 +154,12 @@ interface PartTable {
   fault: string | null
   tallies: string
   /** Length in bytes of the settled receipts of the part. */
-  receipts_length: ColumnType<number, number | undefined, number>
-  rows_read: ColumnType<number, number | undefined, number>
-  rows_rejected: ColumnType<number, number | undefined, number>
-  rows_skipped: ColumnType<number, number | undefined, number>
+  receipts_length: Counted
+  rows_read: Counted
+  rows_rejected: Counted
+  rows_skipped: Counted
   /** Number of times that a process has taken the part. */
-  takes: ColumnType<number, number | undefined, number>
+  takes: Counted
 }
 
 interface BatchTable {
@@ -169,7 +169,7 @@ interface BatchTable {
   chunk: number
   kind: string
   records: number
-  state: BatchState
+  state: StateOf<'batch'>
   attempts: number
   /** Class of the answer (docs/states.md) and HTTP status, once answered. */
   answer: string | null
@@ -271,7 +271,7 @@ interface LeaseTable {
   token: number
   acquired_at: number
   expires_at: number
-  gives_way: ColumnType<number, number | undefined, number>
+  gives_way: Counted
   /** JSON, while the run waits during an outage of the gateway: since when, why, until when. Null: no outage. */
   outage: ColumnType<string | null, null, string | null>
 }
@@ -302,7 +302,7 @@ interface ExceptionTable {
   rule: string | null
   content: string | null
   outcome: 'rejected' | 'in-doubt' | 'warning'
-  state: LeftState | 'warning'
+  state: StateOf<'record'> | 'warning'
   stage: string
   code: string
   field: string | null
@@ -310,8 +310,8 @@ interface ExceptionTable {
   message: string
   batch_id: string | null
   /** Begin of the run in which the exception was first met; null for a new exception (`noteKnown`). */
-  known_since: ColumnType<number | null, never, number>
-  sent_as: ColumnType<string | null, string | null | undefined, never>
+  known_since: Noted<number>
+  sent_as: Fixed<string>
   /** Hashed reference of the person; null for a row that names nobody, and for an erased person. */
   person: Uint8Array | null
 }
@@ -347,9 +347,9 @@ interface ResolutionTable {
   run_id: string
   decision: Decided
   /** For `acknowledge`: the acknowledged reason; null for everything that the run left behind. */
-  code: ColumnType<string | null, string | null | undefined, never>
+  code: Fixed<string>
   /** For `acknowledge`: when the acknowledgement was undone. */
-  undone_at: ColumnType<number | null, never, number>
+  undone_at: Noted<number>
   person: string
   note: string | null
   at: number
@@ -401,14 +401,11 @@ interface LastTargetsTable {
   targets: SealedId
 }
 
-/** Null until known. */
-type Later<T> = ColumnType<T | null, T | null | undefined, T | null>
-
 /** A fire: an instant at which a job was due, and the result. */
 interface FireTable {
   job_id: number
   due: number
-  state: FireState
+  state: StateOf<'fire'>
   /** The fire whose run makes up for this fire: this or a later fire. Null if the job ran in time, or if nothing makes up for the fire. */
   made_up_by: Later<number>
   /** Owner (process) that began the run. */
@@ -436,13 +433,13 @@ interface NotificationTable {
   target: string
   address: string
   notice: string
-  state: NotificationState
-  attempts: ColumnType<number, number | undefined, number>
+  state: StateOf<'notification'>
+  attempts: Counted
   /** Earliest next try. During a delivery: the instant at which the delivering process counts as dead. */
   next_at: number
   created_at: number
-  delivered_at: ColumnType<number | null, number | null | undefined, number | null>
-  error: ColumnType<string | null, string | null | undefined, string | null>
+  delivered_at: Later<number>
+  error: Later<string>
 }
 
 /** A file that a run has begun to read, as listed by the source. Stored under the job's name, regardless of the gateway. */

@@ -2,14 +2,14 @@
  * Reads the profiles of a few people of the export before a ledger first sends to a gateway. An id made by this key for a record of the export shows
  * that another ledger has delivered it: the whole export would be sent again.
  */
-import type { Installation } from '../ledger/ledger.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import { recordOfId } from '../model/ids.ts'
 import type { ShownRecord } from '../model/outcome.ts'
 
 interface FirstContactParts {
-  readonly installation: Pick<Installation, 'hasMet' | 'meet'>
+  readonly installation: Pick<Ledger['installation'], 'hasMet' | 'meet'>
   readonly gatewayName: string
   /** Reads the profile of one person, for the kind of these records; undefined where the profile is unreadable. */
   readonly shown: (entries: readonly Entry[]) => Promise<readonly ShownRecord[] | undefined>

@@ -3,7 +3,7 @@
  * then the chunk stays open, and the next run resumes it.
  */
 
-import type { ChunkKey, HeldDoubt, Ledger, Slots, Suspicion } from '../ledger/ledger.ts'
+import type { ChunkKey, HeldDoubt, Ledger, Suspicion } from '../ledger/ledger.ts'
 import { type Entry, rowKeysOf, type WithdrawnEntry } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
 import { type EntryOutcome, Outcomes } from '../model/outcome.ts'
@@ -424,7 +424,7 @@ interface WaitContext
     LoadContext,
     'identity' | 'inDoubt' | 'readLagMs' | 'pause' | 'now' | 'jobId' | 'held' | 'suspicion'
   > {
-  readonly memory: { slots: Pick<Slots, 'heldSeries'> }
+  readonly memory: { slots: Pick<Ledger['slots'], 'heldSeries'> }
 }
 
 interface WaitingSeries {

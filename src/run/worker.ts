@@ -1,5 +1,5 @@
 /** Worker of a run: does the work of its chunks. Sends records (loading.ts), or collects answers about people (collecting.ts). */
-import type { ChunkSettlement } from '../ledger/run-writes.ts'
+import type { ChunkSettlement } from '../ledger/run-ledger.ts'
 import type { ChunkToLoad, LoadedChunk } from '../load/load-chunk.ts'
 import type { Counts } from '../model/balance.ts'
 import type { Chunk, ChunkRow } from './chunks.ts'

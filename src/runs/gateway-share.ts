@@ -1,5 +1,5 @@
 /** Renews the share of this process in what a gateway permits, in the ledger that all machines have. */
-import type { Paces } from '../ledger/ledger.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import type { GatewayShare } from '../load/dispatcher.ts'
 import { type Asked, divide, EMPTY_POT, type Granted, leave, Pot, RENEW_MS, SHORT_MS } from '../load/share.ts'
 import type { Application } from './application.ts'
@@ -12,7 +12,7 @@ interface OpenShare extends GatewayShare {
 /** @param gateway name in the ledger */
 export function openShare(
   { owner: process, isDead, sleep, randomHex }: Pick<Application, 'owner' | 'isDead' | 'sleep' | 'randomHex'>,
-  paces: Paces,
+  paces: NonNullable<Ledger['paces']>,
   gateway: string,
 ): OpenShare {
   // A process may have several connections to a gateway.

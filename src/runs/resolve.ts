@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Job } from '../definitions/definition-files.ts'
 import { createSpool } from '../extract/sources/receive-file.ts'
 import type { Acknowledgement, Ledger, LeftEvent, LeftRecord, Resolution, Ruled } from '../ledger/ledger.ts'
-import { advanceRun } from '../ledger/states.ts'
+import { advance } from '../ledger/states.ts'
 import { WaybillError } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
 import { forgetRefusedStart, type RefusedStart, readRefusedStarts } from '../needs/refused-starts.ts'
@@ -217,7 +217,7 @@ export async function giveUp(deps: AmendingDependencies, run: RunOfJob, person: 
         'nothing-left',
         `run ${run.id} has come to its end (${state}): it cannot be given up`,
       )
-    advanceRun(state, 'give-up')
+    advance('run', state, 'give-up')
     const { receipts, left } = await leftByGivingUp(deps.ledger, run)
     const removals: (() => Promise<void>)[] = []
     const joining = {

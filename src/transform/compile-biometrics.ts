@@ -30,7 +30,6 @@ import {
   compareNumbers,
   compileNumber,
   compileValue,
-  INCH,
   type NotedValue,
   type NumberReader,
   parseReferenceRange,
@@ -420,6 +419,8 @@ function compileMeasurement(
 }
 
 /** `5.11` in feet may be 5 feet 11 inches; `5.25` is not. */
+/** UCUM code of the unit of a height in feet and inches. */
+const INCH = '[in_i]'
 const FEET_DOT_INCHES = /^\d\.(?:0?[1-9]|1[01])$/
 const FEET_OR_INCHES = fault(
   'value-not-feet-and-inches',

@@ -105,7 +105,7 @@ export interface Word {
 }
 
 /** Settings of the `row` block for every cell. */
-export interface Conventions {
+interface Conventions {
   /** Texts that count as empty in every cell. */
   readonly emptyWhen?: readonly string[] | undefined
   readonly number?: NumberFormat | undefined

@@ -269,9 +269,7 @@ const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,30}))
  * Reads common ISO 8601.
  * @returns undefined for rarer forms of ISO 8601 and for any other text; `offset` in minutes, where the text has one
  */
-export function readIso(
-  text: string,
-): { readonly wall: number; readonly offset: number | undefined } | undefined {
+function readIso(text: string): { readonly wall: number; readonly offset: number | undefined } | undefined {
   const found = ISO.exec(text)
   if (found === null) return undefined
   const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '0', offset] = found

@@ -183,9 +183,6 @@ export function compileValue(rule: ValueForm, inRow: ValueForm, exponents: Expon
   }
 }
 
-/** UCUM code of the unit of a height in feet and inches. */
-export const INCH = '[in_i]'
-
 const NO_FEET_AND_INCHES = fault('value-not-feet-and-inches', 'the value is not in feet and inches')
 const FEET = String.raw`(?:'|’|′|ft\.?|foot|feet)`
 const INCHES = String.raw`(?:"|”|″|''|’’|′′|in\.?|inch|inches)`

@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createS3Source } from '../../src/extract/sources/s3.ts'
-import { createSftpSource, hostKeyFingerprint } from '../../src/extract/sources/sftp.ts'
+import { createSftpSource } from '../../src/extract/sources/sftp.ts'
 import type { ExportSource } from '../../src/extract/sources/source.ts'
 import { openClinic } from '../cli/clinic.ts'
-import { PASSWORD, startSftpServer, USER } from '../extract/sources/sftp-server.ts'
+import { hostKeyFingerprint, PASSWORD, startSftpServer, USER } from '../extract/sources/sftp-server.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 async function expectRefused(source: ExportSource, archive: string): Promise<void> {

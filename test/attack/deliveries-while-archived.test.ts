@@ -23,9 +23,9 @@ import {
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createFolderSource } from '../../src/extract/sources/folder.ts'
-import { createSftpSource, hostKeyFingerprint } from '../../src/extract/sources/sftp.ts'
+import { createSftpSource } from '../../src/extract/sources/sftp.ts'
 import type { Delivery, ExportSource } from '../../src/extract/sources/source.ts'
-import { PASSWORD, startSftpServer, USER } from '../extract/sources/sftp-server.ts'
+import { hostKeyFingerprint, PASSWORD, startSftpServer, USER } from '../extract/sources/sftp-server.ts'
 import { mountDisk, NEEDS_MOUNTS } from '../faults/mounted-disk.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 

@@ -8,12 +8,11 @@ import { join, relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ZipFile } from 'yazl'
-import { hostKeyFingerprint } from '../../src/extract/sources/sftp.ts'
 import { ANN, BEN, type Clinic, GOOD, HEADER, openClinic } from '../cli/clinic.ts'
 import { type Ended, summaryOf } from '../cli/command-line.ts'
 import { readRejects } from '../cli/run-outputs.ts'
 import { BUCKET, startS3Server } from '../extract/sources/s3-server.ts'
-import { PASSWORD, startSftpServer, USER } from '../extract/sources/sftp-server.ts'
+import { hostKeyFingerprint, PASSWORD, startSftpServer, USER } from '../extract/sources/sftp-server.ts'
 
 const ROWS = `${HEADER}${ANN}${BEN}`
 /** Its rows are rejected: where it is read, a rejects file is written under its name. */

@@ -3,12 +3,17 @@ import { type ChildProcess, execFileSync } from 'node:child_process'
 import { mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { hostKeyFingerprint } from '../../src/extract/sources/sftp.ts'
 import { ANN, HEADER, openClinic } from '../cli/clinic.ts'
 import { createWorkplace, ended, type Workplace } from '../cli/command-line.ts'
 import { gatewaySettings, startReferenceStore } from '../cli/reference-store.ts'
 import { BUCKET, type S3Server, startS3Server } from '../extract/sources/s3-server.ts'
-import { PASSWORD, type SftpServer, startSftpServer, USER } from '../extract/sources/sftp-server.ts'
+import {
+  hostKeyFingerprint,
+  PASSWORD,
+  type SftpServer,
+  startSftpServer,
+  USER,
+} from '../extract/sources/sftp-server.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 /** Processor time that a command takes at most from the signal to its end, whatever else the machine does. One that waits takes none: it hangs. */

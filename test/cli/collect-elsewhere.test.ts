@@ -4,9 +4,14 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { hostKeyFingerprint } from '../../src/extract/sources/sftp.ts'
 import { BUCKET, type S3Server, startS3Server } from '../extract/sources/s3-server.ts'
-import { PASSWORD, type SftpServer, startSftpServer, USER } from '../extract/sources/sftp-server.ts'
+import {
+  hostKeyFingerprint,
+  PASSWORD,
+  type SftpServer,
+  startSftpServer,
+  USER,
+} from '../extract/sources/sftp-server.ts'
 import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 import { type Clinic, openClinic, REGISTERED_ROW } from './clinic.ts'

@@ -1,29 +1,23 @@
 import { describe, expect, it } from 'vitest'
 import {
-  advanceBatch,
-  advanceChunk,
-  advanceFire,
-  advanceLeft,
-  advanceNotification,
-  advanceRun,
-  type BatchEvent,
-  type BatchState,
-  type ChunkState,
-  type FireEvent,
-  type FireState,
+  advance,
+  type EventOf,
   type LeftEvent,
-  type LeftState,
-  type NotificationEvent,
-  type NotificationState,
   type RunState,
+  type StateOf,
 } from '../../src/ledger/states.ts'
 import { noCounts } from '../../src/model/balance.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import { codeRows, page, sections, tableRows } from './pages.ts'
 
-type ChunkEvent = Parameters<typeof advanceChunk>[1]
+const moving =
+  <Of extends Parameters<typeof advance>[0]>(of: Of) =>
+  (state: StateOf<Of>, event: EventOf<Of>): StateOf<Of> =>
+    advance(of, state, event)
 
-type RunEvent = Parameters<typeof advanceRun>[1]
+type ChunkEvent = EventOf<'chunk'>
+
+type RunEvent = EventOf<'run'>
 
 const documented = sections(page('docs/states.md'), 2)
 const rowsOf = (heading: string): string[] =>
@@ -58,23 +52,28 @@ describe('docs/states.md has the legal moves, and no other', () => {
       resume: true,
       'give-up': true,
     }
-    expect(rowsOf('Run').sort()).toEqual(moves(states, events, advanceRun).sort())
+    expect(rowsOf('Run').sort()).toEqual(moves(states, events, moving('run')).sort())
   })
 
   it('of a chunk', () => {
-    const states: Record<ChunkState, true> = { open: true, settled: true }
+    const states: Record<StateOf<'chunk'>, true> = { open: true, settled: true }
     const events: Record<ChunkEvent, true> = { settle: true }
-    expect(rowsOf('Chunk').sort()).toEqual(moves(states, events, advanceChunk).sort())
+    expect(rowsOf('Chunk').sort()).toEqual(moves(states, events, moving('chunk')).sort())
   })
 
   it('of a batch', () => {
-    const states: Record<BatchState, true> = { planned: true, sending: true, settled: true, split: true }
-    const events: Record<BatchEvent, true> = { send: true, settle: true, split: true }
-    expect(rowsOf('Batch').sort()).toEqual(moves(states, events, advanceBatch).sort())
+    const states: Record<StateOf<'batch'>, true> = {
+      planned: true,
+      sending: true,
+      settled: true,
+      split: true,
+    }
+    const events: Record<EventOf<'batch'>, true> = { send: true, settle: true, split: true }
+    expect(rowsOf('Batch').sort()).toEqual(moves(states, events, moving('batch')).sort())
   })
 
   it('of what was left behind', () => {
-    const states: Record<LeftState, true> = {
+    const states: Record<StateOf<'record'>, true> = {
       'in-doubt': true,
       rejected: true,
       accepted: true,
@@ -89,11 +88,11 @@ describe('docs/states.md has the legal moves, and no other', () => {
       refuse: true,
       supersede: true,
     }
-    expect(rowsOf('What was left behind').sort()).toEqual(moves(states, events, advanceLeft).sort())
+    expect(rowsOf('What was left behind').sort()).toEqual(moves(states, events, moving('record')).sort())
   })
 
   it('of a fire', () => {
-    const states: Record<FireState, true> = {
+    const states: Record<StateOf<'fire'>, true> = {
       due: true,
       missed: true,
       running: true,
@@ -102,7 +101,7 @@ describe('docs/states.md has the legal moves, and no other', () => {
       ended: true,
       skipped: true,
     }
-    const events: Record<FireEvent, true> = {
+    const events: Record<EventOf<'fire'>, true> = {
       begin: true,
       miss: true,
       skip: true,
@@ -111,18 +110,18 @@ describe('docs/states.md has the legal moves, and no other', () => {
       retry: true,
       resume: true,
     }
-    expect(rowsOf('Fire').sort()).toEqual(moves(states, events, advanceFire).sort())
+    expect(rowsOf('Fire').sort()).toEqual(moves(states, events, moving('fire')).sort())
   })
 
   it('of a notification', () => {
-    const states: Record<NotificationState, true> = { pending: true, delivered: true, 'given-up': true }
-    const events: Record<NotificationEvent, true> = {
+    const states: Record<StateOf<'notification'>, true> = { pending: true, delivered: true, 'given-up': true }
+    const events: Record<EventOf<'notification'>, true> = {
       deliver: true,
       fail: true,
       'give-up': true,
       revive: true,
     }
-    expect(rowsOf('Notification').sort()).toEqual(moves(states, events, advanceNotification).sort())
+    expect(rowsOf('Notification').sort()).toEqual(moves(states, events, moving('notification')).sort())
   })
 })
 

@@ -3,20 +3,17 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   blocksOf,
-  entriesOf,
   filterOf,
   firstKey,
   lastKey,
-  mayHold,
   mergeEntries,
   offsetOf,
   type Place,
   packOf,
   packRows,
-  placeIn,
   placeOf,
   readPack,
-  sortKeys,
+  SortedKeys,
   viewOf,
 } from '../../src/ledger/delivered-rows.ts'
 import type { DeliveredRow } from '../../src/ledger/ledger.ts'
@@ -106,7 +103,7 @@ describe('packs', () => {
   })
 
   it('refuse a row key that is no hash of its length', () => {
-    expect(() => sortKeys(['abc'])).toThrow('row key')
+    expect(() => new SortedKeys(['abc'])).toThrow('row key')
   })
 })
 
@@ -118,14 +115,14 @@ describe('places', () => {
   ])('hold pack %i and offset %i', (pack, offset) => {
     const place = placeOf(pack, offset)
     expect([packOf(place), offsetOf(place)]).toEqual([pack, offset])
-    const keys = sortKeys([hash('a')])
-    expect(placeIn(viewOf(entriesOf(keys, [place])), keys, 0)).toBe(place)
+    const keys = new SortedKeys([hash('a')])
+    expect(keys.placeIn(viewOf(keys.entries([place])), 0)).toBe(place)
   })
 })
 
 /** Entries of a segment, from keys and where their rows lie. */
 const segment = (rows: ReadonlyMap<string, Place>): Uint8Array =>
-  entriesOf(sortKeys([...rows.keys()]), [...rows.values()])
+  new SortedKeys([...rows.keys()]).entries([...rows.values()])
 /** What entries say, in their order. */
 const read = (entries: Uint8Array): [string, Place][] =>
   Array.from({ length: entries.length / 22 }, (_, at) => {
@@ -142,7 +139,7 @@ describe('keys', () => {
   it('stand in their order, each once; of equal ones the last counts', () => {
     fc.assert(
       fc.property(fc.array(rowKey, { maxLength: 60 }), (keys) => {
-        const entries = entriesOf(sortKeys(keys), [...keys.keys()])
+        const entries = new SortedKeys(keys).entries([...keys.keys()])
         expect(read(entries)).toEqual(inOrder(new Map(keys.map((key, at) => [key, at]))))
       }),
     )
@@ -151,11 +148,11 @@ describe('keys', () => {
   it('are found in their block alone', () => {
     fc.assert(
       fc.property(someRows(60), fc.array(rowKey, { maxLength: 20 }), (rows, others) => {
-        const keys = sortKeys([...rows.keys(), ...others])
+        const keys = new SortedKeys([...rows.keys(), ...others])
         const asked = [...rows.keys(), ...others]
         const block = viewOf(segment(rows))
         for (const [rank, from] of keys.from.entries())
-          expect(placeIn(block, keys, rank)).toBe(rows.get(asked[from] ?? ''))
+          expect(keys.placeIn(block, rank)).toBe(rows.get(asked[from] ?? ''))
       }),
     )
   })
@@ -221,9 +218,9 @@ describe('a filter', () => {
   it('never says of a key that it is not there', () => {
     fc.assert(
       fc.property(someRows(60), fc.constantFrom(12, 16), (rows, bits) => {
-        const keys = sortKeys([...rows.keys()])
+        const keys = new SortedKeys([...rows.keys()])
         const filter = filterOf(segment(rows), bits)
-        for (let rank = 0; rank < keys.count; rank++) expect(mayHold(filter, keys, rank)).toBe(true)
+        for (let rank = 0; rank < keys.count; rank++) expect(keys.mayBeIn(filter, rank)).toBe(true)
       }),
     )
   })
@@ -236,9 +233,9 @@ describe('a filter', () => {
     const rows = new Map(Array.from({ length: 10_000 }, (_, at) => [hash(`${at}`), at]))
     const filter = filterOf(segment(rows), bits)
     expect(filter.length).toBeLessThanOrEqual((10_000 * bits) / 8 + 2)
-    const others = sortKeys(Array.from({ length: 20_000 }, (_, at) => hash(`other ${at}`)))
+    const others = new SortedKeys(Array.from({ length: 20_000 }, (_, at) => hash(`other ${at}`)))
     let taken = 0
-    for (let rank = 0; rank < others.count; rank++) if (mayHold(filter, others, rank)) taken++
+    for (let rank = 0; rank < others.count; rank++) if (others.mayBeIn(filter, rank)) taken++
     expect(taken / others.count).toBeLessThan(most)
   })
 })

@@ -2,10 +2,10 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { backUpLedger, restoreLedger } from '../../src/ledger/sqlite/backup.ts'
-import { MIGRATIONS, openSqlite } from '../../src/ledger/sqlite/database.ts'
+import { MIGRATIONS, openLedgerDatabase } from '../../src/ledger/sqlite/database.ts'
 import { inspectLedger } from '../../src/ledger/sqlite/inspect.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { compactLedger } from '../../src/ledger/sqlite/pruning.ts'
@@ -146,10 +146,11 @@ test('a ledger that is not there is made by a backup, and nothing is put aside',
 })
 
 test('a statement is compiled once, however often it is asked for, unless it is one of many rows', () => {
-  const database = openSqlite(':memory:', 0)
-  onTestFinished(() => database.close())
+  const { statements, kysely } = openLedgerDatabase(':memory:', 0)
+  onTestFinished(() => kysely.destroy())
   const [few, many] = ['select 1', `select 1 where 1 in (${'1, '.repeat(1_000)}1)`]
-  expect(database.prepare(few)).toBe(database.prepare(few))
-  expect(database.prepare(few)).not.toBe(database.prepare('select 2'))
-  expect(database.prepare(many)).not.toBe(database.prepare(many))
+  const compiled = vi.spyOn(DatabaseSync.prototype, 'prepare')
+  onTestFinished(() => compiled.mockRestore())
+  for (const text of [few, few, 'select 2', many, many]) statements.all(text)
+  expect(compiled.mock.calls.flat()).toEqual([few, 'select 2', many, many])
 })

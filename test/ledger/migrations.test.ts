@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { Kysely, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import { expect, onTestFinished, test } from 'vitest'
-import { LedgerDialect, MIGRATIONS, openSqlite } from '../../src/ledger/sqlite/database.ts'
+import { MIGRATIONS, openLedgerDatabase } from '../../src/ledger/sqlite/database.ts'
 import { inspectLedger } from '../../src/ledger/sqlite/inspect.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
@@ -17,7 +17,7 @@ async function newFile(): Promise<string> {
 
 /** Takes the file to the shape that a program has that knows these steps. */
 async function migrateTo(file: string, steps: Steps): Promise<void> {
-  const database = new Kysely<unknown>({ dialect: new LedgerDialect({ database: openSqlite(file, 1000) }) })
+  const { kysely: database } = openLedgerDatabase(file, 1000)
   const migrator = new Migrator({ db: database, provider: { getMigrations: async () => ({ ...steps }) } })
   const { error } = await migrator.migrateToLatest()
   await database.destroy()

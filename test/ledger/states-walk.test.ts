@@ -1,17 +1,15 @@
 /** Random sequences of events: whatever comes in whatever order, what must be final is, and what must happen once happens once. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  advanceBatch,
-  advanceChunk,
-  advanceLeft,
-  advanceRun,
-  type BatchEvent,
-  type LeftEvent,
-} from '../../src/ledger/states.ts'
+import { advance, type EventOf, type LeftEvent, type StateOf } from '../../src/ledger/states.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 
-type RunEvent = Parameters<typeof advanceRun>[1]
+const moving =
+  <Of extends Parameters<typeof advance>[0]>(of: Of) =>
+  (state: StateOf<Of>, event: EventOf<Of>): StateOf<Of> =>
+    advance(of, state, event)
+
+type RunEvent = EventOf<'run'>
 
 /** The states gone through, the first among them; a move that is refused leaves the state as it was. */
 function walk<State extends string, Event extends string>(
@@ -45,7 +43,7 @@ describe('any sequence of events', () => {
   it('ends a run once, and nothing happens to it then', () => {
     fc.assert(
       fc.property(sequence<RunEvent>('finish', 'interrupt', 'fail', 'resume'), (events) => {
-        const { states, taken } = walk('running', advanceRun, events)
+        const { states, taken } = walk('running', moving('run'), events)
         expect(count(taken, 'finish', 'fail')).toBeLessThanOrEqual(1)
         const end = states.findIndex((state) => state === 'finished' || state === 'failed')
         if (end >= 0) expect(end).toBe(states.length - 1)
@@ -58,7 +56,7 @@ describe('any sequence of events', () => {
   it('settles a chunk once', () => {
     fc.assert(
       fc.property(sequence('settle' as const), (events) => {
-        const { taken } = walk('open', advanceChunk, events)
+        const { taken } = walk('open', moving('chunk'), events)
         expect(taken).toHaveLength(Math.min(1, events.length))
       }),
     )
@@ -66,8 +64,8 @@ describe('any sequence of events', () => {
 
   it('closes a batch once, by settlement or split, never before it was sent, and sends nothing of it then', () => {
     fc.assert(
-      fc.property(sequence<BatchEvent>('send', 'settle', 'split'), (events) => {
-        const { states, taken } = walk('planned', advanceBatch, events)
+      fc.property(sequence<EventOf<'batch'>>('send', 'settle', 'split'), (events) => {
+        const { states, taken } = walk('planned', moving('batch'), events)
         expect(count(taken, 'settle', 'split')).toBeLessThanOrEqual(1)
         const closed = taken.findIndex((event) => event !== 'send')
         if (closed >= 0) {
@@ -83,7 +81,7 @@ describe('any sequence of events', () => {
     const events = sequence<LeftEvent>('accept', 'resend', 'find', 'miss', 'deliver', 'refuse')
     fc.assert(
       fc.property(fc.constantFrom('in-doubt' as const, 'rejected' as const), events, (start, some) => {
-        const { states, taken } = walk(start, advanceLeft, some)
+        const { states, taken } = walk(start, moving('record'), some)
         expect(count(taken, 'accept', 'find', 'deliver')).toBeLessThanOrEqual(1)
         const certain = states.findIndex((state) => state !== 'in-doubt')
         if (certain >= 0) expect(states.slice(certain)).not.toContain('in-doubt')

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { advanceBatch, advanceChunk, advanceLeft, advanceRun } from '../../src/ledger/states.ts'
+import { advance, type EventOf, type StateOf } from '../../src/ledger/states.ts'
+
+const moving =
+  <Of extends Parameters<typeof advance>[0]>(of: Of) =>
+  (state: StateOf<Of>, event: EventOf<Of>): StateOf<Of> =>
+    advance(of, state, event)
 
 /** A row a state, a column an event: the next state, or `-` where the move is illegal. */
 const RUN = {
@@ -61,7 +66,7 @@ function holds<State extends string, Event extends string>(
   }
 }
 
-describe('a run', () => holds(RUN, advanceRun))
-describe('a chunk', () => holds(CHUNK, advanceChunk))
-describe('a batch', () => holds(BATCH, advanceBatch))
-describe('what was left behind', () => holds(LEFT, advanceLeft))
+describe('a run', () => holds(RUN, moving('run')))
+describe('a chunk', () => holds(CHUNK, moving('chunk')))
+describe('a batch', () => holds(BATCH, moving('batch')))
+describe('what was left behind', () => holds(LEFT, moving('record')))

@@ -1,7 +1,7 @@
 /** Counts of a whole run: from nothing on, added and taken away part by part, and read as they were written. */
 import { expect, test } from 'vitest'
 import { noTallies, readTallies } from '../../src/ledger/ledger.ts'
-import { addTallies, originOf } from '../../src/ledger/run-writes.ts'
+import { addTallies, originOf } from '../../src/ledger/run-ledger.ts'
 import { beginRun, passingLedger } from './begun-run.ts'
 
 const NONE = {

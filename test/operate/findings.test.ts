@@ -1,14 +1,13 @@
 import { chmod, cp, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { hostKeyFingerprint } from '../../src/extract/sources/sftp.ts'
 import { checkJobs, checkMappings } from '../../src/operate/check-definitions.ts'
 import { checkClock, checkHome, roomOf } from '../../src/operate/check-machine.ts'
 import { type Check, exitOf, type Level } from '../../src/operate/finding.ts'
 import { readSettings } from '../../src/system/settings.ts'
 import { CLINIC } from '../cli/clinic.ts'
 import { PROJECT } from '../cli/command-line.ts'
-import { PASSWORD, startSftpServer, USER } from '../extract/sources/sftp-server.ts'
+import { hostKeyFingerprint, PASSWORD, startSftpServer, USER } from '../extract/sources/sftp-server.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 const NOW = Date.UTC(2026, 2, 2, 7)

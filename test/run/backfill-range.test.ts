@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { BackfillRange } from '../../src/ledger/ledger.ts'
-import { backfillText } from '../../src/ledger/run-writes.ts'
+import { backfillText } from '../../src/ledger/sqlite/runs.ts'
 import { backfillCommand, inRange, openBeside, rangeOf, readRange } from '../../src/run/backfill-range.ts'
 
 describe('a range', () => {

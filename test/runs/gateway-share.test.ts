@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Paces } from '../../src/ledger/ledger.ts'
+import type { Ledger } from '../../src/ledger/ledger.ts'
 import { openPostgresLedger } from '../../src/ledger/postgres/open-ledger.ts'
 import { createDispatcher } from '../../src/load/dispatcher.ts'
 import { type Asked, Pot, RENEW_MS, SHARE_MS, SHORT_MS } from '../../src/load/share.ts'
@@ -87,7 +87,7 @@ test.each([
   'two shares over %s: the one that has too little looks again sooner, and each goes with its process',
   async (_, before) => {
     let stored = before
-    const paces: Paces = {
+    const paces: NonNullable<Ledger['paces']> = {
       async change(_gateway, work) {
         const { state, result } = work(stored, 1_000)
         stored = state

@@ -11,7 +11,7 @@ import { isOfProfile } from '../../src/model/record.ts'
 import type { JsonValue } from '../../src/model/row.ts'
 import { createCatalog } from '../../src/transform/catalog.ts'
 import type { RowMapper } from '../../src/transform/compile.ts'
-import { CompileContext, type Conventions } from '../../src/transform/compile-context.ts'
+import { CompileContext } from '../../src/transform/compile-context.ts'
 import { jsonNames, type Names } from '../../src/transform/scope.ts'
 import { createUnits } from '../../src/transform/units.ts'
 
@@ -141,7 +141,7 @@ ${rules}
 
 /** A compile context for single fields and conditions: JSON rows without levels, one table by name. */
 export const contextUnderTest = (
-  conventions: Conventions = {},
+  conventions: ConstructorParameters<typeof CompileContext>[3] = {},
   names: Names = jsonNames({}, () => undefined),
 ): CompileContext =>
   new CompileContext(

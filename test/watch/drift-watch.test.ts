@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { DriftDefinition } from '../../src/definitions/job-definition.ts'
 import type { OpenExport } from '../../src/extract/open-export.ts'
-import type { ProfileStart } from '../../src/ledger/run-writes.ts'
+import type { ProfileStart } from '../../src/ledger/run-ledger.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import type { Row } from '../../src/model/row.ts'
 import { watchDrift } from '../../src/watch/drift-watch.ts'

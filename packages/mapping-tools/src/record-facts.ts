@@ -6,6 +6,7 @@ import { readJson } from '../../../src/extract/open-json.ts'
 import type { Entry, MappedRow } from '../../../src/model/entry.ts'
 import type { JsonValue } from '../../../src/model/row.ts'
 import { CODE_SYSTEM_OID } from '../../../src/transform/codes.ts'
+import { elements, isList, membersOf } from '../../../src/transform/json-values.ts'
 
 export type Facts = Readonly<Record<string, string>>
 
@@ -37,7 +38,7 @@ const OIDS: Readonly<Record<string, string>> = {
 export function factsOf(record: Pick<Entry, 'text' | 'primary'>): Facts {
   const read = readJson(`{${record.text.replace(/^,/, '')}${REST}`)
   if (!('value' in read)) throw new TypeError(`a record's content is ${read.problem}`)
-  const { name, code, codeSystem, codeSystemName, codes, value, unit, ...rest } = members(read.value)
+  const { name, code, codeSystem, codeSystemName, codes, value, unit, ...rest } = membersOf(read.value)
   const facts = new Map<string, string>()
   const add = (fact: string, part: JsonValue | undefined): void => {
     if (part !== undefined) facts.set(fact, textOf(part))
@@ -47,7 +48,9 @@ export function factsOf(record: Pick<Entry, 'text' | 'primary'>): Facts {
   add('name', name)
   const main = { code, codeSystem, codeSystemName, name }
   if (code !== undefined) add('code', codeText(main, name))
-  const all = (codes === undefined ? [] : list(codes)).map((one) => codeText(members(one), name)).join(', ')
+  const all = elements(codes ?? null)
+    .map((one) => codeText(membersOf(one), name))
+    .join(', ')
   if (all !== (facts.get('code') ?? '')) add('codes', all)
   for (const [path, part] of leaves(rest)) {
     if (!LEFT_OUT.has(path)) facts.set(NAMES[path] ?? path, part)
@@ -76,20 +79,13 @@ function codeText(
   return [...parts, named].filter((part) => part !== '').join(' ')
 }
 
-const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value)
-
-const list = (value: JsonValue): readonly JsonValue[] => (isList(value) ? value : [value])
-
-const members = (value: JsonValue): Readonly<Record<string, JsonValue>> =>
-  typeof value === 'object' && value !== null && !isList(value) ? value : {}
-
 const textOf = (value: JsonValue): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /** Lists all values except objects, with their paths. */
 function leaves(value: Readonly<Record<string, JsonValue>>, path = ''): [string, string][] {
   return Object.entries(value).flatMap(([key, part]): [string, string][] => {
     const at = path === '' ? key : `${path}.${key}`
-    if (typeof part === 'object' && part !== null && !isList(part)) return leaves(members(part), at)
+    if (typeof part === 'object' && part !== null && !isList(part)) return leaves(membersOf(part), at)
     return [[at, textOf(part)]]
   })
 }

@@ -11,7 +11,7 @@ import { assertMemberName, compilePattern, inOrder } from '../sources/source.ts'
 import { isOfficeDocument } from '../xlsx-package.ts'
 import type { PgpKeyFiles } from './pgp.ts'
 
-export interface UnpackRules {
+interface UnpackRules {
   readonly limits: ContentLimits
   /** Pattern for names of members. Default: an archive has one member */
   readonly members?: string | undefined

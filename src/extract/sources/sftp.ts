@@ -497,7 +497,7 @@ const sftpDelivery = (name: string, bytes: number, modifiedAt: number): Delivery
 })
 
 /** @returns `SHA256:…`, as `ssh-keygen -l` prints it */
-export function hostKeyFingerprint(key: Uint8Array): string {
+function hostKeyFingerprint(key: Uint8Array): string {
   return `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`
 }
 

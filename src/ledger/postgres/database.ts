@@ -2,7 +2,6 @@
  * PostgreSQL as the database of the ledger. The shape follows from SQLite's. Transactions run under READ COMMITTED: those of `Exclusive.write` take an
  * advisory lock, those of a run read the token of the lease `for share`, so that no other process takes the job over before the commit.
  */
-import { randomUUID } from 'node:crypto'
 import {
   CompiledQuery,
   HandleEmptyInListsPlugin,
@@ -331,12 +330,4 @@ export const POSTGRES_MIGRATIONS: Readonly<Record<string, Migration>> = {
       for (const statement of POSTGRES_SHAPE) await sql.raw(statement).execute(db)
     },
   },
-}
-
-/** Place of planned batches (`ProcessTable.place`): another one after each recovery of the server from a crash. */
-export async function placeOf(writer: Writer): Promise<string> {
-  await sql`insert into server_start (place) select ${randomUUID()}
-    where not exists (select 1 from server_start)`.execute(writer)
-  const { rows } = await sql<{ place: string }>`select place from server_start`.execute(writer)
-  return rows[0]?.place ?? ''
 }

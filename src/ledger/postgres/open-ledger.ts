@@ -1,7 +1,7 @@
 /** Opens a ledger in PostgreSQL, and migrates the tables to the shape of this program. */
+import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { WaybillError } from '../../model/errors.ts'
-import type { Paces, SharedHome } from '../concerns.ts'
 import type { Ledger } from '../ledger.ts'
 import { type AccountIdCipher, NO_ACCOUNT_IDS } from '../sealed-ids.ts'
 import { assembleLedger } from '../sqlite/assemble.ts'
@@ -15,7 +15,6 @@ import {
   POSTGRES_MIGRATIONS,
   type PostgresAddress,
   type PostgresLedgerDatabase,
-  placeOf,
 } from './database.ts'
 import { plainDeliveredOf } from './delivered.ts'
 
@@ -76,6 +75,14 @@ async function prepare(
     }
 }
 
+/** Place of planned batches (`ProcessTable.place`): another one after each recovery of the server from a crash. */
+async function placeOf(writer: Writer): Promise<string> {
+  await sql`insert into server_start (place) select ${randomUUID()}
+    where not exists (select 1 from server_start)`.execute(writer)
+  const { rows } = await sql<{ place: string }>`select place from server_start`.execute(writer)
+  return rows[0]?.place ?? ''
+}
+
 /** Makes the tables, unless a copy has begun to fill them. @returns names of the applied migrations */
 export async function makeTables(
   writer: Writer,
@@ -102,7 +109,7 @@ async function scrubAccounts({ db }: PostgresLedgerDatabase): Promise<boolean> {
   return false
 }
 
-const pacesOf = ({ transaction, dialect }: PostgresLedgerDatabase): Paces => ({
+const pacesOf = ({ transaction, dialect }: PostgresLedgerDatabase): NonNullable<Ledger['paces']> => ({
   change: (gateway, work) =>
     transaction('for-nothing', false, async (writer) => {
       const tables = writer.withTables<{ pace: { gateway: string; state: string } }>()
@@ -123,7 +130,7 @@ const pacesOf = ({ transaction, dialect }: PostgresLedgerDatabase): Paces => ({
     }),
 })
 
-function sharedHomeOf({ db, transaction }: PostgresLedgerDatabase): SharedHome {
+function sharedHomeOf({ db, transaction }: PostgresLedgerDatabase): NonNullable<Ledger['sharedHome']> {
   const markOf = async (database: typeof db): Promise<string | undefined> => {
     const tables = database.withTables<{ shared_home: { mark: string } }>()
     return (await tables.selectFrom('shared_home').select('mark').executeTakeFirst())?.mark

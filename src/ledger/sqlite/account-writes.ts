@@ -6,20 +6,20 @@ import {
   type KnownAccount,
   type KnownCareTeam,
   type KnownRequest,
+  type Lease,
   type Ledger,
   type ListedCareTeam,
   type MissingCareTeam,
   type OwedDeletion,
+  type RunLedger,
   THE_PERSON,
   UNKNOWN_PERSON,
   UNUSABLE,
 } from '../ledger.ts'
-import type { AccountIdCipher } from '../sealed-ids.ts'
-import { hex, rowsOf } from './dialect.ts'
+import type { AccountIdCipher, SealedId } from '../sealed-ids.ts'
+import { hex, rowsOf, slicesOf } from './dialect.ts'
 import type { Exclusive, Statements, Writer } from './exclusive.ts'
-
-/** Rows of an insert. SQLite takes at most 32,766 parameters. */
-const ROWS_AT_ONCE = 500
+import { letGo } from './leases.ts'
 
 const DeletionsText = z.array(
   z.object({
@@ -34,8 +34,61 @@ const DeletionsText = z.array(
 const readDeletions = (text: string | null): OwedDeletion[] =>
   text === null ? [] : DeletionsText.parse(JSON.parse(text))
 
+const bytes = (hash: string): Buffer => Buffer.from(hash, 'hex')
+
+/** Writes of a run on people. */
+export function peopleWrites({
+  lease,
+  ids,
+  writeHot,
+  writeShared,
+}: Pick<Exclusive, 'writeHot' | 'writeShared'> & {
+  readonly lease: Lease
+  readonly ids: AccountIdCipher
+}): Pick<
+  RunLedger,
+  'forgetAccount' | 'saveAccounts' | 'saveBirths' | 'saveCareTeams' | 'noteMissing' | 'saveMedicalRequests'
+> {
+  return {
+    forgetAccount: (gateway, reference, id) =>
+      writeShared((writer) => forgetAccount(writer, gateway, reference, ids.seal(id))),
+    saveAccounts: (gateway, accounts, at) =>
+      writeHot(
+        (statements) => saveAccounts(statements, { gateway, at, runId: lease.runId }, accounts, ids),
+        'for-nothing',
+      ),
+    saveBirths: (gateway, births, shared) =>
+      writeShared((writer) => saveBirths(writer, gateway, births, shared), 'for-nothing'),
+    saveCareTeams: (gateway, entries, accounts = []) =>
+      writeShared(
+        async (writer, statements) => {
+          await saveCareTeams(writer, gateway, entries, ids)
+          if (accounts.length > 0) await letGo(statements, lease, gateway, accounts)
+        },
+        entries.length > 0 ? 'for-disk' : 'for-nothing',
+      ),
+    noteMissing: (gateway, missing, owing) =>
+      writeShared(async (writer) => {
+        await saveCareTeams(writer, gateway, owing, ids)
+        await forgetListed(writer, lease.jobId, missing)
+      }),
+    saveMedicalRequests: (gateway, requests) =>
+      writeShared((writer) => saveMedicalRequests(writer, gateway, requests), 'for-nothing'),
+  }
+}
+
+/** Stores names and listed care teams of a settled chunk. */
+export async function savePeopleOfChunk(
+  statements: Statements,
+  { jobId }: Lease,
+  { listed, names, arrival }: ChunkSettlement,
+): Promise<void> {
+  if (listed !== undefined) await saveListed(statements, jobId, arrival, listed)
+  if (names !== undefined) await saveNames(statements, names)
+}
+
 /** Inserts accounts. A known account stays unchanged. */
-export async function saveAccounts(
+async function saveAccounts(
   statements: Statements,
   { gateway, at, runId }: { readonly gateway: string; readonly at: number; readonly runId: string },
   accounts: readonly KnownAccount[],
@@ -60,9 +113,9 @@ const updateAccount = (
     .updateTable('account')
     .set(hashes)
     .where('gateway', '=', gateway)
-    .where('reference', '=', Buffer.from(reference, 'hex'))
+    .where('reference', '=', bytes(reference))
 
-export async function saveNames(
+async function saveNames(
   statements: Statements,
   { gateway, named: names }: NonNullable<ChunkSettlement['names']>,
 ): Promise<void> {
@@ -71,12 +124,12 @@ export async function saveNames(
       'update account set named = ? where gateway = ? and reference = ?',
       named,
       gateway,
-      Buffer.from(reference, 'hex'),
+      bytes(reference),
     )
 }
 
 /** Stores birth dates and shared references from exports. */
-export async function saveBirths(
+async function saveBirths(
   writer: Writer,
   gateway: string,
   births: ReadonlyMap<string, number>,
@@ -87,7 +140,7 @@ export async function saveBirths(
   for (const reference of shared)
     await writer
       .insertInto('shared_reference')
-      .values({ gateway, reference: Buffer.from(reference, 'hex') })
+      .values({ gateway, reference: bytes(reference) })
       .onConflict((conflict) => conflict.doNothing())
       .execute()
 }
@@ -103,7 +156,7 @@ export async function confirmPeople(
     const { numDeletedRows } = await writer
       .deleteFrom('shared_reference')
       .where('gateway', '=', gateway)
-      .where('reference', '=', Buffer.from(hashed, 'hex'))
+      .where('reference', '=', bytes(hashed))
       .executeTakeFirstOrThrow()
     count += Number(numDeletedRows)
     await updateAccount(writer, gateway, hashed, { born, named: null }).execute()
@@ -112,7 +165,7 @@ export async function confirmPeople(
 }
 
 /** Stores care-team entries. An account has one mark: set on an entry, the mark leaves the rest. */
-export async function saveCareTeams(
+async function saveCareTeams(
   writer: Writer,
   gateway: string,
   known: readonly KnownCareTeam[],
@@ -125,20 +178,20 @@ export async function saveCareTeams(
     await writer
       .deleteFrom('care_team')
       .where('gateway', '=', gateway)
-      .where('account', '=', Buffer.from(account, 'hex'))
-      .where('npi', '=', Buffer.from(npi, 'hex'))
+      .where('account', '=', bytes(account))
+      .where('npi', '=', bytes(npi))
       .execute()
-  for (let start = 0; start < entries.length; start += ROWS_AT_ONCE) {
-    const values = entries.slice(start, start + ROWS_AT_ONCE).map((entry) => ({
+  for (const slice of slicesOf(entries)) {
+    const values = slice.map((entry) => ({
       gateway,
-      account: Buffer.from(entry.account, 'hex'),
-      npi: Buffer.from(entry.npi, 'hex'),
+      account: bytes(entry.account),
+      npi: bytes(entry.npi),
       observed_at: entry.observedAt,
       stored_at: entry.storedAt,
       mark: entry.mark,
       account_id: seal(entry.accountId),
       heard_at: entry.heardAt,
-      content: entry.content === null ? null : Buffer.from(entry.content, 'hex'),
+      content: entry.content === null ? null : bytes(entry.content),
       deletions: entry.deletions.length === 0 ? null : JSON.stringify(entry.deletions),
       mark_by: entry.markBy,
       deletions_by: entry.deletionsBy,
@@ -172,22 +225,22 @@ export async function saveCareTeams(
 }
 
 /** @param requests at most the records of one upsert, or the repeated requests of a chunk */
-export async function saveMedicalRequests(
+async function saveMedicalRequests(
   writer: Writer,
   gateway: string,
   requests: readonly KnownRequest[],
 ): Promise<void> {
-  for (let start = 0; start < requests.length; start += ROWS_AT_ONCE)
+  for (const slice of slicesOf(requests))
     await writer
       .insertInto('medical_request')
       .values(
-        requests.slice(start, start + ROWS_AT_ONCE).map(({ reference, content, state, heardAt, run }) => ({
+        slice.map(({ reference, content, state, heardAt, run }) => ({
           gateway,
           state,
           heard_at: heardAt,
           run_id: run,
-          reference: Buffer.from(reference, 'hex'),
-          content: Buffer.from(content, 'hex'),
+          reference: bytes(reference),
+          content: bytes(content),
         })),
       )
       .onConflict((conflict) =>
@@ -201,10 +254,8 @@ export async function saveMedicalRequests(
       .execute()
 }
 
-const bytes = (hash: string): Buffer => Buffer.from(hash, 'hex')
-
 /** @param arrival of the export; ignored for people listed by a later export */
-export async function saveListed(
+async function saveListed(
   statements: Statements,
   jobId: number,
   arrival: number,
@@ -312,7 +363,7 @@ export const careTeamsOf = (
       .where('gateway', '=', gateway)
       .where(sql<boolean>`(mark in ('to-set', 'to-unset') or deletions is not null)`)
       .where((eb) => eb.or([eb('mark_by', '=', jobId), eb('deletions_by', '=', jobId)]))
-      .where('account', '>', Buffer.from(after, 'hex'))
+      .where('account', '>', bytes(after))
       .orderBy('account')
       .limit(limit)
       .execute()
@@ -320,7 +371,7 @@ export const careTeamsOf = (
   },
 })
 
-export async function forgetListed(
+async function forgetListed(
   writer: Writer,
   jobId: number,
   missing: readonly MissingCareTeam[],
@@ -332,4 +383,62 @@ export async function forgetListed(
       .where('account', '=', bytes(account))
       .where('npi', '=', bytes(npi))
       .execute()
+}
+
+/**
+ * Removes a person from the ledger. Hashes of row keys, which identify nobody, stay for delivered rows. No look-up finds the rows again, as the
+ * person's row keys are hashed differently from now on.
+ */
+export async function forgetPerson(
+  writer: Writer,
+  gateway: string,
+  references: readonly string[],
+  accountId: SealedId | null,
+): Promise<void> {
+  const hashes = references.map((one) => bytes(one))
+  const byId =
+    accountId === null
+      ? []
+      : await writer
+          .selectFrom('account')
+          .select('reference')
+          .where('gateway', '=', gateway)
+          .where('account_id', '=', accountId)
+          .execute()
+  const people = [...hashes, ...byId.map(({ reference }) => reference)]
+  await writer.deleteFrom('account').where('gateway', '=', gateway).where('reference', 'in', people).execute()
+  await writer
+    .deleteFrom('shared_reference')
+    .where('gateway', '=', gateway)
+    .where('reference', 'in', people)
+    .execute()
+  await writer.deleteFrom('care_team').where('gateway', '=', gateway).where('account', 'in', people).execute()
+  const jobs = writer.selectFrom('job').select('id').where('gateway', '=', gateway)
+  await writer
+    .deleteFrom('care_team_listed')
+    .where('account', 'in', people)
+    .where('job_id', 'in', jobs)
+    .execute()
+  await writer.deleteFrom('collected').where('person', 'in', people).where('job_id', 'in', jobs).execute()
+  await writer.updateTable('exception').set({ person: null }).where('person', 'in', people).execute()
+  for (const reference of new Map(people.map((one) => [hex(one), one])).values())
+    await writer
+      .insertInto('forgotten')
+      .values({ gateway, reference, times: 1 })
+      .onConflict((conflict) =>
+        conflict.columns(['gateway', 'reference']).doUpdateSet({ times: sql`forgotten.times + 1` }),
+      )
+      .execute()
+}
+
+/** Forgets a person, unless the ledger has another account by now. People with an equal account id stay: the account may be theirs. */
+async function forgetAccount(
+  writer: Writer,
+  gateway: string,
+  reference: string,
+  accountId: SealedId | null,
+): Promise<void> {
+  const ofPerson = writer.selectFrom('account').select('account_id').where('reference', '=', bytes(reference))
+  const known = await ofPerson.where('gateway', '=', gateway).executeTakeFirst()
+  if (known?.account_id === accountId) await forgetPerson(writer, gateway, [reference], null)
 }

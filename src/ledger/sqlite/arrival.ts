@@ -1,6 +1,5 @@
 /** Arrival of an export among all exports that the job has read. */
 import { type Kysely, sql } from 'kysely'
-import type { ExportOrder } from '../ledger.ts'
 import type { ExportRecord, LedgerTables } from '../tables.ts'
 
 type Read = Pick<ExportRecord, 'id' | 'name' | 'sha256' | 'reading'>
@@ -46,44 +45,4 @@ export async function arrivalOf(
     if (other !== undefined) return since
   }
   return named.find(isRead)?.id ?? id
-}
-
-/** Implements `Exports.orders`. */
-export async function ordersOf(
-  database: Kysely<LedgerTables>,
-  jobId: number,
-): Promise<ReadonlyMap<number, ExportOrder>> {
-  const rows = await database
-    .selectFrom('export')
-    .innerJoin('run', 'run.id', 'export.run_id')
-    .where('run.job_id', '=', jobId)
-    .where('anchor', 'is not', null)
-    .select(['export.id', 'anchor', 'day'])
-    .execute()
-  return new Map(rows.map(({ id, anchor, day }) => [id, { anchor: anchor ?? 0, day: day ?? 0 }]))
-}
-
-/** Arrival of the job's newest nightly export up to the day; 0 without such an export, or without a day. */
-export async function anchorOf(
-  database: Kysely<LedgerTables>,
-  jobId: number,
-  day: number | undefined,
-): Promise<number> {
-  if (day === undefined) return 0
-  const found = await database
-    .selectFrom('export')
-    .innerJoin('run', 'run.id', 'export.run_id')
-    .where('run.job_id', '=', jobId)
-    .where('run.backfill', 'is', null)
-    .where('reading', '=', 'whole')
-    .where('export.state', '=', 'finished')
-    .where('day', '<=', day)
-    // A repeated reading does not make a file newer.
-    .where(
-      sql<boolean>`not exists (select 1 from export as before where before.name = export.name
-        and before.sha256 = export.sha256 and before.state = 'finished' and before.id < export.id)`,
-    )
-    .select((eb) => eb.fn.max('export.id').as('newest'))
-    .executeTakeFirst()
-  return found?.newest ?? 0
 }

@@ -6,12 +6,11 @@ import { auditOf } from './audit.ts'
 import type { DeliveredStore } from './delivered-store.ts'
 import { createExclusive, type Exclusive, type LedgerDatabase } from './exclusive.ts'
 import { readingsOf } from './exports.ts'
-import { readStanding } from './inspect.ts'
 import { installationOf } from './installation.ts'
 import { leasesOf } from './leases.ts'
 import { leftBehind } from './left-behind.ts'
 import { peopleOf, slotsOf } from './lookups.ts'
-import { readOpenWork } from './open-work.ts'
+import { overviewOf } from './open-work.ts'
 import { pruning } from './pruning.ts'
 import { putAsideOf } from './put-aside.ts'
 import { reasonsOf } from './reasons.ts'
@@ -48,7 +47,7 @@ export function assembleLedger(
     putAside: putAsideOf(turns),
     audit: auditOf(turns),
     ...scheduleOf(turns, ids),
-    overview: { standing: () => readStanding(turns), openWork: (now) => readOpenWork(turns, now) },
+    overview: overviewOf(turns),
     pruning: pruning(turns),
     installation,
     close,

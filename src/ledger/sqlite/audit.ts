@@ -1,6 +1,7 @@
 /** Actions of people: the table `audit`, and the decisions on runs in `resolution`, which are not stored twice. */
 import { sql } from 'kysely'
-import type { Audit, AuditRecord } from '../audit.ts'
+import type { AuditRecord } from '../audit.ts'
+import type { Ledger } from '../ledger.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
 
 /** Writes a record in the transaction of the action. */
@@ -11,7 +12,7 @@ export async function noteAudit(writer: Writer, { by, run, ...record }: AuditRec
     .execute()
 }
 
-export const auditOf = ({ db, write }: Exclusive): Audit => ({
+export const auditOf = ({ db, write }: Exclusive): Ledger['audit'] => ({
   note: (record) => write((writer) => noteAudit(writer, record)),
   async read({ job, since = 0 }) {
     const { rows } = await sql<AuditRecord>`

@@ -21,9 +21,20 @@ import {
 import type { Migration } from 'kysely/migration'
 import pLimit from 'p-limit'
 import { isDiskFull, WaybillError } from '../../model/errors.ts'
+import { LEASE_MS } from '../concerns.ts'
 import type { LedgerTables } from '../tables.ts'
-import { SQLITE } from './dialect.ts'
+import type { Dialect } from './dialect.ts'
 import type { LedgerDatabase, Parameter, Statements } from './exclusive.ts'
+
+const SQLITE: Dialect = {
+  hashes: 'select unhex(value) as hash from json_each(?)',
+  words: 'select value as word from json_each(?)',
+  hex: (column) => `lower(hex(${column}))`,
+  forShare: '',
+  forUpdate: '',
+  leaseMs: LEASE_MS,
+  clock: undefined,
+}
 
 /** Compiled statements kept. The ledger's own are far fewer. */
 const STATEMENTS_KEPT = 200
@@ -35,11 +46,7 @@ const LONGEST_KEPT = 2_000
  * Opens the file. WAL: readers never wait. `synchronous = FULL`: an intent is on the disk before the bytes of the batch leave
  * (sqlite.org/pragma.html#pragma_synchronous: NORMAL would not sync a WAL commit).
  */
-export function openSqlite(
-  file: string,
-  busyTimeoutMs: number,
-  access: 'write' | 'read' = 'write',
-): SqliteDatabase {
+function openSqlite(file: string, busyTimeoutMs: number, access: 'write' | 'read' = 'write'): SqliteDatabase {
   const database = openWithRoom((isAlone) => {
     const opened = new DatabaseSync(file, { timeout: busyTimeoutMs, readOnly: access === 'read' })
     if (isAlone) opened.exec('pragma locking_mode = exclusive')
@@ -138,7 +145,7 @@ class TransactionalAdapter extends SqliteAdapter {
   }
 }
 
-export class LedgerDialect extends SqliteDialect {
+class LedgerDialect extends SqliteDialect {
   override createAdapter(): SqliteAdapter {
     return new TransactionalAdapter()
   }

@@ -7,26 +7,18 @@
 import type { RowPrint } from '../../model/ids.ts'
 import {
   blocksOf,
-  entriesOf,
   filterOf,
   firstKey,
-  isBehind,
-  isFrom,
-  keyBytes,
   lastKey,
-  mayHold,
   mergeEntries,
-  type NextBlock,
   offsetOf,
   type PackReader,
   type Place,
   packOf,
   packRows,
-  placeIn,
   placeOf,
   readPack,
-  type SortedKeys,
-  sortKeys,
+  SortedKeys,
   viewOf,
 } from '../delivered-rows.ts'
 import type { DeliveredRow, KeptSlot, RowToSave } from '../left-records.ts'
@@ -85,7 +77,7 @@ export function deliveredOf(statements: SyncStatements, pace = PACE) {
     },
     save(jobId, rows) {
       if (rows.length === 0) return
-      const keys = sortKeys(rows.map(({ rowKey }) => rowKey))
+      const keys = new SortedKeys(rows.map(({ rowKey }) => rowKey))
       countReplaced(statements, find(store, jobId, keys, false))
       add(statements, jobId, rows, keys)
     },
@@ -181,10 +173,10 @@ function findIn(
   let at = 0
   for (let rank = 0; rank < keys.count; rank++) {
     if (places[rank] !== -1) continue
-    for (let next = pieces[at + 1]; next !== undefined && isFrom(next.first, keys, rank); )
+    for (let next = pieces[at + 1]; next !== undefined && keys.isFrom(rank, next.first); )
       next = pieces[++at + 1]
     const piece = pieces[at]
-    if (piece !== undefined && mayHold(piece.filter, keys, rank)) places[rank] = placeAt(rank) ?? -1
+    if (piece !== undefined && keys.mayBeIn(piece.filter, rank)) places[rank] = placeAt(rank) ?? -1
   }
 }
 
@@ -192,11 +184,11 @@ function findIn(
 function blocksRead(statements: SyncStatements, segment: number, keys: SortedKeys) {
   let block: DataView | undefined
   return (rank: number): Place | undefined => {
-    if (block === undefined || isBehind(block, keys, rank)) {
-      const found = blockWith(statements, segment, keyBytes(keys, rank))
+    if (block === undefined || keys.isBehind(rank, block)) {
+      const found = blockWith(statements, segment, keys.bytes(rank))
       block = found && viewOf(found)
     }
-    return block && placeIn(block, keys, rank)
+    return block && keys.placeIn(block, rank)
   }
 }
 
@@ -218,7 +210,7 @@ function lookUp(
   const { statements } = store
   statements.run('begin deferred')
   try {
-    const keys = sortKeys(rowKeys)
+    const keys = new SortedKeys(rowKeys)
     const places = find(store, jobId, keys, true)
     const found = Array.from(places.keys()).filter((rank) => places[rank] !== -1)
     found.sort((a, b) => (places[a] ?? 0) - (places[b] ?? 0))
@@ -252,7 +244,7 @@ function add(statements: SyncStatements, jobId: number, rows: readonly RowToSave
     )
     for (const offset of offsets) places.push(placeOf(id, offset))
   }
-  addEntries(statements, addSegment(statements, jobId, 0, 'ready'), 0, entriesOf(keys, places))
+  addEntries(statements, addSegment(statements, jobId, 0, 'ready'), 0, keys.entries(places))
 }
 
 const addSegment = (
@@ -305,7 +297,7 @@ function merge(store: Store, jobId: number, level: number, limit: number): void 
 }
 
 /** Blocks of a segment, starting with the block that may hold the first key behind the given one. */
-function blocksFrom(statements: SyncStatements, segment: number, after: Uint8Array | undefined): NextBlock {
+function blocksFrom(statements: SyncStatements, segment: number, after: Uint8Array | undefined) {
   const start = after && blockWith(statements, segment, after)
   const ahead = start === undefined ? [] : [start]
   // Every key sorts behind a single zero byte.
@@ -356,7 +348,7 @@ function clear(store: Store, jobId: number, limit: number): void {
   const kept: DeliveredRow[] = []
   for (const pack of packs) {
     const rows = readPack(packWith(statements, pack)).rows()
-    const keys = sortKeys(rows.map(({ row }) => row.rowKey))
+    const keys = new SortedKeys(rows.map(({ row }) => row.rowKey))
     const places = find(store, jobId, keys, false)
     for (const [rank, from] of keys.from.entries()) {
       const one = rows[from]
@@ -365,7 +357,7 @@ function clear(store: Store, jobId: number, limit: number): void {
     statements.run('delete from delivered where id = ?', pack)
     statements.run('delete from delivered_replaced where pack = ?', pack)
   }
-  if (kept.length > 0) add(statements, jobId, kept, sortKeys(kept.map(({ rowKey }) => rowKey)))
+  if (kept.length > 0) add(statements, jobId, kept, new SortedKeys(kept.map(({ rowKey }) => rowKey)))
 }
 
 /** Counts the replaced rows of each pack. */

@@ -1,6 +1,5 @@
 /** Differences between the databases of the ledger, as far as the statements of both are the same. */
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { LEASE_MS } from '../concerns.ts'
 import type { LedgerTables } from '../tables.ts'
 
 export interface Dialect {
@@ -19,16 +18,6 @@ export interface Dialect {
   readonly clock: string | undefined
 }
 
-export const SQLITE: Dialect = {
-  hashes: 'select unhex(value) as hash from json_each(?)',
-  words: 'select value as word from json_each(?)',
-  hex: (column) => `lower(hex(${column}))`,
-  forShare: '',
-  forUpdate: '',
-  leaseMs: LEASE_MS,
-  clock: undefined,
-}
-
 /** List of values as a single parameter: the text of a query does not depend on their number, so a database compiles a query once. */
 export function listed(query: string, values: readonly string[]): RawBuilder<never> {
   const [before = '', after = ''] = query.split('?')
@@ -45,19 +34,29 @@ export async function leaseTime(db: Kysely<LedgerTables>, { clock }: Dialect, no
 export const hex = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
 
-const KEYS_AT_ONCE = 1000
+const VALUES_AT_ONCE = 1000
+
+/** Slices for one statement each. SQLite takes at most 32,766 parameters. */
+export function* slicesOf<Value>(values: readonly Value[]): Generator<readonly Value[]> {
+  for (let start = 0; start < values.length; start += VALUES_AT_ONCE)
+    yield values.slice(start, start + VALUES_AT_ONCE)
+}
+
+/** Rows that a query finds for all values, asked in slices. */
+export async function inSlices<Value, Found>(
+  values: readonly Value[],
+  find: (slice: readonly Value[]) => Promise<readonly Found[]>,
+): Promise<Found[]> {
+  const found: (readonly Found[])[] = []
+  for (const slice of slicesOf(values)) found.push(await find(slice))
+  return found.flat()
+}
 
 type Keys = RawBuilder<Uint8Array>
 
-/** Rows that a query finds for all keys (32 hex digits each), asked in slices. */
-export async function rowsOf<Row>(
+/** As `inSlices`, for keys of 32 hex digits each. */
+export const rowsOf = <Row>(
   { hashes }: Dialect,
   keys: readonly string[],
   find: (some: Keys) => Promise<Row[]>,
-): Promise<Row[]> {
-  const found: Row[][] = []
-  for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) {
-    found.push(await find(listed(hashes, keys.slice(start, start + KEYS_AT_ONCE))))
-  }
-  return found.flat()
-}
+): Promise<Row[]> => inSlices(keys, (slice) => find(listed(hashes, slice)))

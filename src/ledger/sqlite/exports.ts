@@ -1,9 +1,9 @@
 /** Jobs, and the exports that their runs have read: profiles, chunks, parts, batches, exceptions. */
 import type { Kysely } from 'kysely'
 import type { Ledger, ProfileKey } from '../ledger.ts'
-import { readTallies } from '../run-writes.ts'
+import { readTallies } from '../run-ledger.ts'
 import type { ExportRecord, LedgerTables } from '../tables.ts'
-import { arrivalOf, ordersOf } from './arrival.ts'
+import { arrivalOf } from './arrival.ts'
 import type { Exclusive } from './exclusive.ts'
 import { isPerhapsSent } from './left-behind.ts'
 
@@ -99,7 +99,16 @@ const exportsOf = ({ db }: Exclusive): Ledger['exports'] => ({
       .executeTakeFirst()
     return found?.id
   },
-  orders: (jobId) => ordersOf(db, jobId),
+  async orders(jobId) {
+    const rows = await db
+      .selectFrom('export')
+      .innerJoin('run', 'run.id', 'export.run_id')
+      .where('run.job_id', '=', jobId)
+      .where('anchor', 'is not', null)
+      .select(['export.id', 'anchor', 'day'])
+      .execute()
+    return new Map(rows.map(({ id, anchor, day }) => [id, { anchor: anchor ?? 0, day: day ?? 0 }]))
+  },
 })
 
 const profilesOf = ({ db }: Exclusive): Ledger['profiles'] => ({

@@ -1,14 +1,10 @@
 import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
-import { sql } from 'kysely'
 import { reasonOf } from '../../model/errors.ts'
-import type { Standing } from '../concerns.ts'
 import { readPack } from '../delivered-rows.ts'
 import { unpackHolds } from '../packed-records.ts'
 import { MIGRATIONS, openWithRoom, SHAPE, type SyncStatements } from './database.ts'
 import { asBytes } from './delivered.ts'
-import type { Exclusive } from './exclusive.ts'
-import { OVERDUE } from './open-work.ts'
 
 const DAMAGES_SHOWN = 5
 
@@ -124,28 +120,6 @@ const contentsOf = (rows: Rows, now: number) => ({
     rows(`select 1 from gateway_met union all select 1 from account
       union all select 1 from run where state not in ('running', 'interrupted') limit 1`).length > 0,
 })
-
-/** Open notifications, deadlines and backfills, counted by job: for monitoring, every minute. */
-export async function readStanding({ db }: Exclusive): Promise<Standing> {
-  const notifications = await db
-    .selectFrom('notification')
-    .innerJoin('job', 'job.id', 'notification.job_id')
-    .select(['job.name as job', 'notification.state', (of) => of.fn.countAll<number>().as('count')])
-    .where('notification.state', 'in', ['pending', 'given-up'])
-    .groupBy(['job.name', 'notification.state'])
-    .execute()
-  const { rows: overdue } = await sql<{ job: string; count: number }>`
-      select job, count(*) as count from deadline where ${OVERDUE} group by job`.execute(db)
-  const backfills = await db
-    .selectFrom('run')
-    .innerJoin('job', 'job.id', 'run.job_id')
-    .select('job.name as job')
-    .distinct()
-    .where('run.backfill', 'is not', null)
-    .where('run.state', 'in', ['running', 'interrupted'])
-    .execute()
-  return { notifications, overdue, backfills: backfills.map(({ job }) => job) }
-}
 
 type Ask = (sql: string, ...parameters: readonly SQLInputValue[]) => ReturnType<SyncStatements['all']>
 

@@ -1,13 +1,16 @@
 /** Identity of the installation: fingerprint of the key, and gateways that the ledger may send to. */
 import { WaybillError } from '../../model/errors.ts'
-import type { Installation, InstallationKey } from '../ledger.ts'
+import type { Ledger } from '../ledger.ts'
 import { readSuspicion } from './backup.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
 
-export function installationOf({ db, write, writeHot }: Exclusive) {
+export function installationOf({ db, write, writeHot }: Exclusive): {
+  readonly installation: Ledger['installation']
+  readonly assertKey: (writer: Writer) => Promise<void>
+} {
   /** Fingerprint of the key that this process uses. */
   let used: string | undefined
-  const installation: Installation = {
+  const installation: Ledger['installation'] = {
     key: () => keyOf(db),
     async useKey(fingerprint, changedAt) {
       const known = await keyOf(db)
@@ -40,7 +43,7 @@ export function installationOf({ db, write, writeHot }: Exclusive) {
   }
 }
 
-async function keyOf(database: Writer): Promise<InstallationKey | undefined> {
+async function keyOf(database: Writer) {
   const row = await database.selectFrom('installation').selectAll().executeTakeFirst()
   return row && { fingerprint: row.fingerprint, hadOther: row.had_other_key !== 0 }
 }

@@ -4,7 +4,8 @@
  */
 import { type Kysely, sql } from 'kysely'
 import { WaybillError } from '../../model/errors.ts'
-import type { Claimed, ClaimRequest, Lease, Leases, Ledger, PartOf, RightOfWay } from '../ledger.ts'
+import type { Claimed, ClaimRequest, Lease, Ledger, PartOf, RunLedger } from '../ledger.ts'
+import type { RunState } from '../states.ts'
 import { type LeaseRecord, type LedgerTables, processName } from '../tables.ts'
 import { jobName, noteAudit } from './audit.ts'
 import { type Dialect, leaseTime } from './dialect.ts'
@@ -15,9 +16,9 @@ export const leasesOf = (turns: Exclusive): Pick<Ledger, 'leases' | 'way'> => ({
   way: rightOfWay(turns),
 })
 
-type Stopping = Pick<Leases, 'stop' | 'stopBy' | 'isStopping'>
+type Stopping = Pick<Ledger['leases'], 'stop' | 'stopBy' | 'isStopping'>
 
-const holding = ({ db, dialect, write }: Exclusive): Omit<Leases, keyof Stopping> => ({
+const holding = ({ db, dialect, write }: Exclusive): Omit<Ledger['leases'], keyof Stopping> => ({
   lastsMs: dialect.leaseMs,
   acquire: ({ jobId, runId, owner, now: asked, ttlMs, givesWay = false, part, besideParts }, isDead) =>
     write(async (writer, statements) => {
@@ -175,7 +176,7 @@ export function assertHeld(statements: Statements, { jobId, token, runId, part }
 }
 
 /** Claims accounts. A claim lasts as long as the lease of the job: no heartbeat, no fence, no end. */
-export async function claimAccounts(
+async function claimAccounts(
   writer: Writer,
   statements: Statements,
   lease: Lease,
@@ -254,8 +255,13 @@ async function abandonClaims(
   await statements.run('delete from claim where job_id = ?', jobId)
 }
 
-/** Releases all claims of a finished run. An unfinished run of the job keeps abandoned claims. */
-export async function endOwnClaims(statements: Statements, { jobId }: Lease): Promise<void> {
+/**
+ * Ends the work of a run: refuses all further writes of workers on its parts, unless the run is interrupted, and releases all claims of a finished
+ * run. An unfinished run of the job keeps abandoned claims.
+ */
+export async function endHolds(statements: Statements, { jobId }: Lease, state: RunState): Promise<void> {
+  if (state !== 'interrupted') await endLeases(statements, jobId, 1)
+  if (state !== 'finished') return
   await statements.run('delete from claim where job_id = ?', jobId)
   await statements.run(
     `delete from abandoned_claim where job_id = ?
@@ -265,10 +271,6 @@ export async function endOwnClaims(statements: Statements, { jobId }: Lease): Pr
 }
 
 const NEXT_TOKEN = '(select max(token) + 1 from lease other where other.job_id = lease.job_id)'
-
-/** Refuses all further writes of workers on parts of the job. */
-export const endParts = (statements: Statements, { jobId }: Lease): Promise<void> =>
-  endLeases(statements, jobId, 1)
 
 /** @param from least number of a lease */
 async function endLeases(statements: Statements, jobId: number, from: number): Promise<void> {
@@ -295,22 +297,43 @@ export async function letGo(
   await release('abandoned_claim where run_id', runId)
 }
 
-/** Renews the lease, and counts the work of the current run up to now. */
-export async function renewLease(
-  transaction: Writer,
-  dialect: Dialect,
-  lease: Lease,
-  now: number,
-  ttlMs: number,
-): Promise<void> {
-  const { run_id: runId } = await transaction
-    .updateTable('lease')
-    .set({ expires_at: (await leaseTime(transaction, dialect, now)) + ttlMs })
-    .where('job_id', '=', lease.jobId)
-    .where('token', '=', lease.token)
-    .returning('run_id')
-    .executeTakeFirstOrThrow()
-  if (lease.part === undefined) await countWork(transaction, runId, now, 'goes-on')
+/** Writes of a run on its lease and on the claims of accounts. */
+export const leaseWrites = ({
+  dialect,
+  lease,
+  writeHot,
+  writeShared,
+}: Pick<Exclusive, 'dialect' | 'writeHot' | 'writeShared'> & { readonly lease: Lease }): Pick<
+  RunLedger,
+  'renew' | 'assertHeld' | 'noteOutage' | 'pauseWork' | 'goOnWorking' | 'claimAccounts'
+> => {
+  const own = (writer: Writer) =>
+    writer.updateTable('lease').where('job_id', '=', lease.jobId).where('token', '=', lease.token)
+  return {
+    renew: (now, ttlMs) =>
+      writeShared(async (writer) => {
+        const { run_id: runId } = await own(writer)
+          .set({ expires_at: (await leaseTime(writer, dialect, now)) + ttlMs })
+          .returning('run_id')
+          .executeTakeFirstOrThrow()
+        if (lease.part === undefined) await countWork(writer, runId, now, 'goes-on')
+      }),
+    assertHeld: () => writeHot(() => undefined, 'for-nothing'),
+    noteOutage: (outage) =>
+      writeShared(async (writer) => {
+        await own(writer).set({ outage }).execute()
+      }),
+    pauseWork: (at) => writeShared((writer) => countWork(writer, lease.runId, at, 'pauses')),
+    goOnWorking: (at) =>
+      writeShared(async (writer) => {
+        await writer.updateTable('run').set({ worked_at: at }).where('id', '=', lease.runId).execute()
+      }),
+    claimAccounts: (request, isDead) =>
+      writeShared(
+        (writer, statements) => claimAccounts(writer, statements, lease, request, isDead),
+        'for-nothing',
+      ),
+  }
 }
 
 /** A lease is renewed several times a minute: after a longer gap the process was stopped, or the machine slept. */
@@ -335,12 +358,8 @@ export async function countWork(
     .execute()
 }
 
-export async function beginWork(writer: Writer, runId: string, at: number): Promise<void> {
-  await writer.updateTable('run').set({ worked_at: at }).where('id', '=', runId).execute()
-}
-
 /** Owners waiting for a job, and leases keeping a gateway busy. */
-const rightOfWay = ({ db, dialect }: Exclusive): RightOfWay => ({
+const rightOfWay = ({ db, dialect }: Exclusive): Ledger['way'] => ({
   async ask({ jobId, owner, now: asked, ttlMs }) {
     const now = await leaseTime(db, dialect, asked)
     const expires_at = now + ttlMs

@@ -1,21 +1,18 @@
 /** Rejects and doubts of runs, and their outcomes since: queries, and the only way to change them. */
 import { type Kysely, sql } from 'kysely'
-import type { HeldRecord, Lease, LeftBehind, LeftRecord, Resolution, Ruling, Selection } from '../ledger.ts'
+import type { HeldRecord, Lease, Ledger, LeftRecord, Resolution, Ruling, Selection } from '../ledger.ts'
 import type { PlacedRecord } from '../left-records.ts'
 import { unpackHolds } from '../packed-records.ts'
-import { advanceLeft } from '../states.ts'
+import { advance } from '../states.ts'
 import type { BatchRecord, LedgerTables } from '../tables.ts'
 import { arrivalOf } from './arrival.ts'
-import { hex } from './dialect.ts'
+import { hex, inSlices } from './dialect.ts'
 import type { Exclusive, Statements, Writer } from './exclusive.ts'
-
-/** Values in one query. SQLite takes at most 32,766 parameters. */
-const VALUES_AT_ONCE = 500
 
 type Database = Kysely<LedgerTables>
 
 /** @param place boot and PID namespace of this process (`ProcessTable.place`) */
-export const leftBehind = ({ db }: Exclusive, place: string | undefined): LeftBehind => ({
+export const leftBehind = ({ db }: Exclusive, place: string | undefined): Ledger['left'] => ({
   ...doubtfulRecords(db),
   ...heldRecords(db, place),
   ...readings(db),
@@ -24,7 +21,7 @@ export const leftBehind = ({ db }: Exclusive, place: string | undefined): LeftBe
 
 const doubtfulRecords = (
   db: Database,
-): Pick<LeftBehind, 'inDoubt' | 'inDoubtWith' | 'moves' | 'settledBy'> => ({
+): Pick<Ledger['left'], 'inDoubt' | 'inDoubtWith' | 'moves' | 'settledBy'> => ({
   inDoubt: (runId, after, limit) =>
     doubts(db)
       .where('export.run_id', '=', runId)
@@ -75,7 +72,7 @@ const doubtfulRecords = (
 const heldRecords = (
   db: Database,
   place: string | undefined,
-): Pick<LeftBehind, 'heldWith' | 'sentByGivenUp' | 'unasked' | 'heldRecords'> => ({
+): Pick<Ledger['left'], 'heldWith' | 'sentByGivenUp' | 'unasked' | 'heldRecords'> => ({
   heldWith: (jobId, contents) =>
     inSlices(contents, async (slice) => {
       const rows = await db
@@ -112,7 +109,7 @@ const heldRecords = (
   },
 })
 
-const readings = (db: Database): Pick<LeftBehind, 'ofEarlierReadings' | 'rows'> => ({
+const readings = (db: Database): Pick<Ledger['left'], 'ofEarlierReadings' | 'rows'> => ({
   ofEarlierReadings: ({ jobId, exportId, before, selection }, rows) =>
     inSlices(rows, (slice) =>
       leftRecords(db)
@@ -148,7 +145,7 @@ const readings = (db: Database): Pick<LeftBehind, 'ofEarlierReadings' | 'rows'> 
       .execute(),
 })
 
-const decided = (db: Database): Pick<LeftBehind, 'resolutions' | 'decidedContents' | 'decisions'> => ({
+const decided = (db: Database): Pick<Ledger['left'], 'resolutions' | 'decidedContents' | 'decisions'> => ({
   resolutions: (runId) =>
     db
       .selectFrom('resolution')
@@ -295,7 +292,7 @@ export async function rule(writer: Writer, lease: Lease, ruling: Ruling, at: num
       .where('id', '=', exception)
       .executeTakeFirstOrThrow()
     // Warnings are never left behind: no move leads from a warning.
-    const next = advanceLeft(state === 'warning' ? 'settled' : state, event)
+    const next = advance('record', state === 'warning' ? 'settled' : state, event)
     await writer.updateTable('exception').set({ state: next }).where('id', '=', exception).execute()
     await writer.insertInto('decision').values({ exception, event, run_id: run, resolution, at }).execute()
   }
@@ -307,16 +304,6 @@ export async function rule(writer: Writer, lease: Lease, ruling: Ruling, at: num
       .where('content', '=', Buffer.from(content, 'hex'))
       .execute()
   }
-}
-
-async function inSlices<Value, Found>(
-  values: readonly Value[],
-  find: (slice: readonly Value[]) => Promise<readonly Found[]>,
-): Promise<Found[]> {
-  const found: Found[] = []
-  for (let start = 0; start < values.length; start += VALUES_AT_ONCE)
-    found.push(...(await find(values.slice(start, start + VALUES_AT_ONCE))))
-  return found
 }
 
 /**

@@ -1,17 +1,16 @@
 /** Look-ups by hashed key, many at a time: records in doubt and people. */
-import type { HeldDoubt, Ledger, Slots } from '../ledger.ts'
+import type { HeldDoubt, Ledger } from '../ledger.ts'
 import type { AccountIdCipher } from '../sealed-ids.ts'
-import { confirmPeople } from './account-writes.ts'
+import { confirmPeople, forgetPerson } from './account-writes.ts'
 import { noteAudit } from './audit.ts'
 import type { DeliveredStore } from './delivered-store.ts'
 import { hex, rowsOf } from './dialect.ts'
 import type { Exclusive } from './exclusive.ts'
-import { forgetPerson } from './pruning.ts'
 
 export const slotsOf = (
   { db, dialect, readHot }: Exclusive,
   delivered: Pick<DeliveredStore, 'read' | 'prints'>,
-): Slots => ({
+): Ledger['slots'] => ({
   delivered: (jobId, rowKeys) => readHot(() => delivered.read(jobId, rowKeys)),
   prints: (jobId, rowKeys) => readHot(() => delivered.prints(jobId, rowKeys)),
   async held(jobId, rowKeys) {

@@ -1,8 +1,14 @@
-/** Work beside the runs that somebody may have forgotten. Read for a list, not often. */
+/** Open matters of all jobs. */
 import { sql } from 'kysely'
 import type { OpenWork } from '../concerns.ts'
-import { readTallies } from '../run-writes.ts'
+import type { Ledger } from '../ledger.ts'
+import { readTallies } from '../run-ledger.ts'
 import type { Exclusive } from './exclusive.ts'
+
+export const overviewOf = (turns: Exclusive): Ledger['overview'] => ({
+  standing: () => readStanding(turns),
+  openWork: (now) => readOpenWork(turns, now),
+})
 
 /** Time for which a notification that was given up stays in the list. */
 const GIVEN_UP_SHOWN_MS = 7 * 86_400_000
@@ -12,13 +18,36 @@ const UNDELIVERED_MS = 10 * 60_000
 const MISSED_SHOWN_MS = 30 * 86_400_000
 
 /** Latest deadlines that have passed without the exports, unless runs have read as many since. */
-export const OVERDUE = sql<boolean>`(state in ('missing', 'unreachable') and due = (select max(due) from deadline as later
+const OVERDUE = sql<boolean>`(state in ('missing', 'unreachable') and due = (select max(due) from deadline as later
     where later.job = deadline.job and later.mapping = deadline.mapping and later.source = deadline.source
       and later.timetable = deadline.timetable)
   and arrived + (select count(*) from delivery where delivery.job = deadline.job and delivery.mapping = deadline.mapping
     and delivery.taken_at > deadline.judged_at) < expected)`
 
-export async function readOpenWork({ db }: Exclusive, now: number): Promise<OpenWork> {
+/** Open notifications, deadlines and backfills, counted by job: for monitoring, every minute. */
+async function readStanding({ db }: Exclusive) {
+  const notifications = await db
+    .selectFrom('notification')
+    .innerJoin('job', 'job.id', 'notification.job_id')
+    .select(['job.name as job', 'notification.state', (of) => of.fn.countAll<number>().as('count')])
+    .where('notification.state', 'in', ['pending', 'given-up'])
+    .groupBy(['job.name', 'notification.state'])
+    .execute()
+  const { rows: overdue } = await sql<{ job: string; count: number }>`
+      select job, count(*) as count from deadline where ${OVERDUE} group by job`.execute(db)
+  const backfills = await db
+    .selectFrom('run')
+    .innerJoin('job', 'job.id', 'run.job_id')
+    .select('job.name as job')
+    .distinct()
+    .where('run.backfill', 'is not', null)
+    .where('run.state', 'in', ['running', 'interrupted'])
+    .execute()
+  return { notifications, overdue, backfills: backfills.map(({ job }) => job) }
+}
+
+/** Work beside the runs that somebody may have forgotten. Read for a list, not often. */
+async function readOpenWork({ db }: Exclusive, now: number): Promise<OpenWork> {
   const rows = async <Row>(query: ReturnType<typeof sql<Row>>): Promise<Row[]> =>
     (await query.execute(db)).rows
   const undelivered = await rows(sql<OpenWork['undelivered'][number]>`

@@ -5,26 +5,19 @@
 
 import { DatabaseSync } from 'node:sqlite'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import {
-  type DetailCounts,
-  type Fence,
-  type KeptOfEach,
-  noDetail,
-  type PrunableRun,
-  type Pruning,
-} from '../concerns.ts'
-import type { SealedId } from '../sealed-ids.ts'
+import { type DetailCounts, type Fence, type KeptOfEach, noDetail, type PrunableRun } from '../concerns.ts'
+import type { Ledger } from '../ledger.ts'
 import type { LedgerTables } from '../tables.ts'
 import { asLedgerError, type SyncStatements } from './database.ts'
-import { type Dialect, hex, leaseTime, listed } from './dialect.ts'
-import type { Exclusive, Writer } from './exclusive.ts'
+import { type Dialect, leaseTime, listed } from './dialect.ts'
+import type { Exclusive } from './exclusive.ts'
 
 /** Rows of a table in one transaction: a few milliseconds of work. */
 const ROWS_AT_ONCE = 500
 
 type Database = Kysely<LedgerTables>
 
-export function pruning({ db, dialect, write }: Exclusive): Pruning {
+export function pruning({ db, dialect, write }: Exclusive): Ledger['pruning'] {
   return {
     candidates: () => candidates(db),
     fenceOf: (runId, now) => fenceOf(db, dialect, runId, now),
@@ -282,67 +275,6 @@ export function compactLedger(file: string, now: number): Compacted {
 
 function isFree(database: DatabaseSync, now: number): boolean {
   return database.prepare('select 1 from lease where expires_at > ? limit 1').get(now) === undefined
-}
-
-/**
- * Removes a person from the ledger. Hashes of row keys, which identify nobody, stay for delivered rows. No look-up finds the rows again, as the
- * person's row keys are hashed differently from now on.
- */
-export async function forgetPerson(
-  writer: Writer,
-  gateway: string,
-  references: readonly string[],
-  accountId: SealedId | null,
-): Promise<void> {
-  const hashes = references.map((one) => Buffer.from(one, 'hex'))
-  const byId =
-    accountId === null
-      ? []
-      : await writer
-          .selectFrom('account')
-          .select('reference')
-          .where('gateway', '=', gateway)
-          .where('account_id', '=', accountId)
-          .execute()
-  const people = [...hashes, ...byId.map(({ reference }) => reference)]
-  await writer.deleteFrom('account').where('gateway', '=', gateway).where('reference', 'in', people).execute()
-  await writer
-    .deleteFrom('shared_reference')
-    .where('gateway', '=', gateway)
-    .where('reference', 'in', people)
-    .execute()
-  await writer.deleteFrom('care_team').where('gateway', '=', gateway).where('account', 'in', people).execute()
-  const jobs = writer.selectFrom('job').select('id').where('gateway', '=', gateway)
-  await writer
-    .deleteFrom('care_team_listed')
-    .where('account', 'in', people)
-    .where('job_id', 'in', jobs)
-    .execute()
-  await writer.deleteFrom('collected').where('person', 'in', people).where('job_id', 'in', jobs).execute()
-  await writer.updateTable('exception').set({ person: null }).where('person', 'in', people).execute()
-  for (const reference of new Map(people.map((one) => [hex(one), one])).values())
-    await writer
-      .insertInto('forgotten')
-      .values({ gateway, reference, times: 1 })
-      .onConflict((conflict) =>
-        conflict.columns(['gateway', 'reference']).doUpdateSet({ times: sql`forgotten.times + 1` }),
-      )
-      .execute()
-}
-
-/** Forgets a person, unless the ledger has another account by now. People with an equal account id stay: the account may be theirs. */
-export async function forgetAccount(
-  writer: Writer,
-  gateway: string,
-  reference: string,
-  accountId: SealedId | null,
-): Promise<void> {
-  const ofPerson = writer
-    .selectFrom('account')
-    .select('account_id')
-    .where('reference', '=', Buffer.from(reference, 'hex'))
-  const known = await ofPerson.where('gateway', '=', gateway).executeTakeFirst()
-  if (known?.account_id === accountId) await forgetPerson(writer, gateway, [reference], null)
 }
 
 const WITH_ACCOUNT_IDS = ['account', 'care_team'] as const

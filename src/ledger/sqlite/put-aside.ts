@@ -1,6 +1,7 @@
 /** Exports that a person has put aside: later runs pass over each, until its content changes. */
 import { sql } from 'kysely'
-import { asideContent, type PutAside } from '../audit.ts'
+import { asideContent } from '../audit.ts'
+import type { Ledger } from '../ledger.ts'
 import { noteAudit } from './audit.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
 
@@ -15,7 +16,7 @@ interface Unread {
   readonly sha256: string
 }
 
-export const putAsideOf = ({ db, write }: Exclusive): PutAside => ({
+export const putAsideOf = ({ db, write }: Exclusive): Ledger['putAside'] => ({
   async contents(jobId) {
     const rows = await db
       .selectFrom('put_aside')

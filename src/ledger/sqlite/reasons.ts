@@ -6,6 +6,7 @@
 import { type Kysely, type OrderByItemBuilder, sql } from 'kysely'
 import type { Ledger, LeftExample } from '../ledger.ts'
 import type { LedgerTables } from '../tables.ts'
+import { slicesOf } from './dialect.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
 
 export const reasonsOf = ({ db }: Exclusive): Ledger['reasons'] => ({
@@ -90,20 +91,17 @@ const FIRST_OPEN = sql<
 >`min(case when exception.state != 'settled' and exception.content is not null then substr('000000000000000', length(cast(exception.row as text)) + 1) || exception.row || ' ' || exception.id end)`
 const idOf = (first: string): number => Number(first.split(' ')[1])
 
-/** Groups in one look-up. SQLite takes at most 32,766 parameters. */
-const EXAMPLES_AT_ONCE = 500
-
 async function readExamples(
   database: Kysely<LedgerTables>,
   ids: readonly number[],
 ): Promise<Map<number, LeftExample>> {
   const found = new Map<number, LeftExample>()
-  for (let start = 0; start < ids.length; start += EXAMPLES_AT_ONCE) {
+  for (const slice of slicesOf(ids)) {
     const rows = await database
       .selectFrom('exception')
       .innerJoin('export', 'export.id', 'exception.export_row')
       .select(['exception.id', 'export.export_id as exportId', 'exception.row', 'rule', 'content'])
-      .where('exception.id', 'in', ids.slice(start, start + EXAMPLES_AT_ONCE))
+      .where('exception.id', 'in', slice)
       .execute()
     for (const { id, exportId, row, rule, content } of rows)
       if (rule !== null && content !== null) found.set(id, { exportId, row, rule, content })

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { z } from 'zod'
 import { readCounts } from '../../model/balance.ts'
 import type {
@@ -5,6 +6,7 @@ import type {
   BatchRecord,
   ChunkKey,
   ChunkSettlement,
+  DeliveredFile,
   Exception,
   ExportStart,
   Lease,
@@ -12,36 +14,16 @@ import type {
   RunLedger,
 } from '../ledger.ts'
 import { packHolds } from '../packed-records.ts'
-import { addTallies, noTallies, readTallies, type Tallies } from '../run-writes.ts'
+import { addTallies, noTallies, readTallies, type Tallies } from '../run-ledger.ts'
 import type { AccountIdCipher } from '../sealed-ids.ts'
-import { advanceBatch, advanceChunk, type BatchEvent, type BatchState, batchStatesBefore } from '../states.ts'
+import { advance, type EventOf, type StateOf, statesBefore } from '../states.ts'
 import type { ExportRecord } from '../tables.ts'
-import {
-  forgetListed,
-  saveAccounts,
-  saveBirths,
-  saveCareTeams,
-  saveListed,
-  saveMedicalRequests,
-  saveNames,
-} from './account-writes.ts'
-import { anchorOf } from './arrival.ts'
+import { peopleWrites, savePeopleOfChunk } from './account-writes.ts'
 import type { DeliveredStore, Upkeep } from './delivered-store.ts'
 import { createExclusive, type LedgerDatabase, type Statements, type Writer } from './exclusive.ts'
-import {
-  assertHeld,
-  beginWork,
-  claimAccounts,
-  countWork,
-  endOwnClaims,
-  endParts,
-  letGo,
-  renewLease,
-} from './leases.ts'
+import { assertHeld, countWork, endHolds, leaseWrites } from './leases.ts'
 import { hold, isPerhapsSent, noteResolution, releaseFormer, rule } from './left-behind.ts'
-import { forgetAccount } from './pruning.ts'
 import { noteKnown } from './reasons.ts'
-import { noteTaken } from './schedule.ts'
 
 /**
  * Creates the `RunLedger` of a lease.
@@ -58,11 +40,12 @@ export function createRunLedger(
   return {
     lease,
     tallies: writing.counted,
-    ...workOf(writing),
+    ...leaseWrites(writing),
+    ...endOf(writing),
     ...exportsOf(writing),
     ...batchesOf(writing, place),
     ...settlementsOf(writing),
-    ...peopleOf(writing),
+    ...peopleWrites(writing),
   }
 }
 
@@ -116,25 +99,7 @@ function openWriting(database: RunDatabase, lease: Lease, tallies?: Tallies) {
   }
 }
 
-const workOf = ({
-  dialect,
-  lease,
-  delivered,
-  writeHot,
-  writeShared,
-}: Writing): Pick<
-  RunLedger,
-  'renew' | 'assertHeld' | 'noteOutage' | 'pauseWork' | 'goOnWorking' | 'endRun'
-> => ({
-  renew: (now, ttlMs) => writeShared((writer) => renewLease(writer, dialect, lease, now, ttlMs)),
-  assertHeld: () => writeHot(() => undefined, 'for-nothing'),
-  noteOutage: (outage) =>
-    writeShared(async (writer) => {
-      const own = writer.updateTable('lease').where('job_id', '=', lease.jobId)
-      await own.where('token', '=', lease.token).set({ outage }).execute()
-    }),
-  pauseWork: (at) => writeShared((writer) => countWork(writer, lease.runId, at, 'pauses')),
-  goOnWorking: (at) => writeShared((writer) => beginWork(writer, lease.runId, at)),
+const endOf = ({ lease, delivered, writeShared }: Writing): Pick<RunLedger, 'endRun'> => ({
   endRun: (end) =>
     writeShared(async (writer, statements) => {
       await countWork(writer, lease.runId, end.endedAt, 'pauses')
@@ -148,10 +113,8 @@ const workOf = ({
         })
         .where('id', '=', lease.runId)
         .execute()
-      if (end.state !== 'interrupted') {
-        await endParts(statements, lease)
-        await absorbParts(writer, lease.runId)
-      }
+      await endHolds(statements, lease, end.state)
+      if (end.state !== 'interrupted') await absorbParts(writer, lease.runId)
       await noteResolution(writer, end.resolution)
       if (end.left !== undefined) {
         const { ruling } = end.left
@@ -160,7 +123,6 @@ const workOf = ({
         for (const one of end.left.sent)
           await hold(statements, lease, one.exportRow, [one], one.isTaken ? 0 : end.endedAt)
       }
-      if (end.state === 'finished') await endOwnClaims(statements, lease)
       await noteReceipts(statements, lease, end)
     }),
 })
@@ -268,7 +230,7 @@ const batchesOf = (
     ),
   beginBatch: (intent) =>
     writeHot(async (statements) => {
-      const [row] = await insertBatches(statements, [intent], advanceBatch('planned', 'send'), null)
+      const [row] = await insertBatches(statements, [intent], advance('batch', 'planned', 'send'), null)
       return row ?? 0
     }),
   settleBatch: (settlement) =>
@@ -323,54 +285,6 @@ const settlementsOf = ({
   },
 })
 
-function peopleOf({
-  lease,
-  ids,
-  writeHot,
-  writeShared,
-}: Writing): Pick<
-  RunLedger,
-  | 'forgetAccount'
-  | 'saveAccounts'
-  | 'saveBirths'
-  | 'claimAccounts'
-  | 'saveCareTeams'
-  | 'noteMissing'
-  | 'saveMedicalRequests'
-> {
-  return {
-    forgetAccount: (gateway, reference, id) =>
-      writeShared((writer) => forgetAccount(writer, gateway, reference, ids.seal(id))),
-    saveAccounts: (gateway, accounts, at) =>
-      writeHot(
-        (statements) => saveAccounts(statements, { gateway, at, runId: lease.runId }, accounts, ids),
-        'for-nothing',
-      ),
-    saveBirths: (gateway, births, shared) =>
-      writeShared((writer) => saveBirths(writer, gateway, births, shared), 'for-nothing'),
-    claimAccounts: (request, isDead) =>
-      writeShared(
-        (writer, statements) => claimAccounts(writer, statements, lease, request, isDead),
-        'for-nothing',
-      ),
-    saveCareTeams: (gateway, entries, accounts = []) =>
-      writeShared(
-        async (writer, statements) => {
-          await saveCareTeams(writer, gateway, entries, ids)
-          if (accounts.length > 0) await letGo(statements, lease, gateway, accounts)
-        },
-        entries.length > 0 ? 'for-disk' : 'for-nothing',
-      ),
-    noteMissing: (gateway, missing, owing) =>
-      writeShared(async (writer) => {
-        await saveCareTeams(writer, gateway, owing, ids)
-        await forgetListed(writer, lease.jobId, missing)
-      }),
-    saveMedicalRequests: (gateway, requests) =>
-      writeShared((writer) => saveMedicalRequests(writer, gateway, requests), 'for-nothing'),
-  }
-}
-
 async function noteReceipts(
   statements: Statements,
   { runId, part }: Lease,
@@ -420,6 +334,61 @@ async function addExport(writer: Writer, { runId, jobId }: Lease, start: ExportS
     })
     .returningAll()
     .executeTakeFirstOrThrow()
+}
+
+/** Notes that a run has begun with the file. First and latest begin are kept. */
+async function noteTaken(
+  writer: Writer,
+  runId: string,
+  mapping: string,
+  { address, name, bytes, modifiedAt }: DeliveredFile,
+): Promise<void> {
+  const run = await writer
+    .selectFrom('run')
+    .innerJoin('job', 'job.id', 'run.job_id')
+    .select(['job.name', 'run.started_at'])
+    .where('run.id', '=', runId)
+    .executeTakeFirstOrThrow()
+  const taken = {
+    job: run.name,
+    mapping,
+    address,
+    name,
+    bytes,
+    modified_at: modifiedAt,
+    taken_at: run.started_at,
+    seen_at: run.started_at,
+  }
+  await writer
+    .insertInto('delivery')
+    .values(taken)
+    .onConflict((conflict) =>
+      conflict
+        .columns(['job', 'mapping', 'address', 'modified_at', 'bytes'])
+        .doUpdateSet({ seen_at: run.started_at }),
+    )
+    .execute()
+}
+
+/** Arrival of the job's newest nightly export up to the day; 0 without such an export, or without a day. */
+async function anchorOf(database: Writer, jobId: number, day: number | undefined): Promise<number> {
+  if (day === undefined) return 0
+  const found = await database
+    .selectFrom('export')
+    .innerJoin('run', 'run.id', 'export.run_id')
+    .where('run.job_id', '=', jobId)
+    .where('run.backfill', 'is', null)
+    .where('reading', '=', 'whole')
+    .where('export.state', '=', 'finished')
+    .where('day', '<=', day)
+    // A repeated reading does not make a file newer.
+    .where(
+      sql<boolean>`not exists (select 1 from export as before where before.name = export.name
+        and before.sha256 = export.sha256 and before.state = 'finished' and before.id < export.id)`,
+    )
+    .select((eb) => eb.fn.max('export.id').as('newest'))
+    .executeTakeFirst()
+  return found?.newest ?? 0
 }
 
 /** Adds the parts that the export lacks, and opens those that were stopped. */
@@ -483,7 +452,7 @@ async function countRows(
 async function insertBatches(
   statements: Statements,
   intents: readonly BatchIntent[],
-  state: BatchState,
+  state: StateOf<'batch'>,
   place: string | null,
 ): Promise<number[]> {
   const rows = await statements.insertEach(
@@ -520,21 +489,21 @@ async function moveBatch(
   statements: Statements,
   place: string | undefined,
   id: number,
-  event: BatchEvent,
+  event: EventOf<'batch'>,
   change: BatchChange,
 ): Promise<void> {
-  const [first = 'planned', ...more] = batchStatesBefore(event)
+  const [first = 'planned', ...more] = statesBefore('batch', event)
   const columns = Object.keys(change).map((column) => `, ${column} = ?`)
   await statements.assert(
     // As `isPerhapsSent`.
     `update batch set state = ?${columns.join('')} where id = ? and
       case when state = 'planned' and coalesce(place, '') != ? then 'sending' else state end in (?${', ?'.repeat(more.length)})
       returning '1'`,
-    [advanceBatch(first, event), ...Object.values(change), id, place ?? NOWHERE, first, ...more],
+    [advance('batch', first, event), ...Object.values(change), id, place ?? NOWHERE, first, ...more],
     async (looking) => {
       const [found] = await looking.all('select state, place from batch where id = ?', id)
       const batch = BatchRow.parse(found)
-      advanceBatch(isPerhapsSent(batch, place) ? 'sending' : batch.state, event)
+      advance('batch', isPerhapsSent(batch, place) ? 'sending' : batch.state, event)
       throw new Error(`a batch that was ${batch.state} had changed meanwhile`)
     },
   )
@@ -579,7 +548,7 @@ async function settleChunk(
   await writer
     .updateTable('chunk')
     .set((eb) => ({
-      state: advanceChunk(state, 'settle'),
+      state: advance('chunk', state, 'settle'),
       counts: settlement.counts,
       accepted: settlement.accepted ?? null,
       rejects_length: settlement.rejectsLength,
@@ -593,9 +562,7 @@ async function settleChunk(
   await insertExceptions(statements, exportRow, chunk, settlement.exceptions)
   await noteKnown(writer, lease.jobId, exportRow, chunk)
   await forgetPlanned(statements, settlement)
-  if (settlement.listed !== undefined)
-    await saveListed(statements, lease.jobId, settlement.arrival, settlement.listed)
-  if (settlement.names !== undefined) await saveNames(statements, settlement.names)
+  await savePeopleOfChunk(statements, lease, settlement)
   if (settlement.ruling !== undefined) await rule(writer, lease, settlement.ruling, settlement.at)
   await releaseFormer(statements, lease, settlement.held)
   await hold(statements, lease, exportRow, settlement.held)

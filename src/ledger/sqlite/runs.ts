@@ -1,18 +1,17 @@
 /** Begins and lists runs. Keeps the decisions of people on runs and jobs: pauses of jobs, and acknowledgements of rejects that stay as they are. */
 import { type RawBuilder, sql } from 'kysely'
 import {
+  type BackfillRange,
   type Lease,
   type Ledger,
   noTallies,
   type Pause,
-  type Pauses,
   type RunFilter,
   type RunLedger,
   readTallies,
   type Tallies,
 } from '../ledger.ts'
-import { backfillText, RANGE_LENGTH } from '../run-writes.ts'
-import { advanceRun } from '../states.ts'
+import { advance } from '../states.ts'
 import { jobName, noteAudit } from './audit.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
 import { assertHeld } from './leases.ts'
@@ -65,7 +64,7 @@ const beginnings = (
     await write(async (writer, statements) => {
       await assertHeld(statements, lease)
       await assertKey(writer)
-      const state = advanceRun(run.state, 'resume')
+      const state = advance('run', run.state, 'resume')
       await nameRun(writer, lease)
       await writer
         .updateTable('run')
@@ -219,6 +218,18 @@ const outcomeOf = (state: string): 'rejected' | 'in-doubt' => (state === 'in-dou
 const isNamed = (text: string): Condition =>
   sql`(substr(run.id, 1, ${text.length}) = ${text} or substr(run.id, length(run.id) - ${sql.lit(text.length)}) = ${`-${text}`})`
 
+/** Text in the ledger, without the folder: range, then options, as in `2026-01-01/2026-03-31/rate=5/accept-drift`. */
+export const backfillText = ({ from, to, rate, acceptDrift, acceptEnd }: BackfillRange): string =>
+  [
+    ...[from, to],
+    ...(rate === undefined ? [] : [`rate=${rate}`]),
+    ...(acceptDrift === true ? ['accept-drift'] : []),
+    ...(acceptEnd === true ? ['accept-end'] : []),
+  ].join('/')
+
+/** Characters of the range in `backfillText`. */
+const RANGE_LENGTH = '2026-01-01/2026-03-31'.length
+
 /** Days and folder of a backfill, without rate and other options. */
 const range = (run: string): RawBuilder<unknown> =>
   sql`(substr(${sql.ref(`${run}.backfill`)}, 1, ${sql.lit(RANGE_LENGTH)}), ${sql.ref(`${run}.backfill_folder`)})`
@@ -348,7 +359,7 @@ const acknowledgementsOf = ({ db, write }: Exclusive): Ledger['acknowledgements'
     }),
 })
 
-const pausesOf = ({ db, write }: Exclusive): Pauses => ({
+const pausesOf = ({ db, write }: Exclusive): Ledger['pauses'] => ({
   of: (jobId, now) => activePause(db, jobId, now),
   begin: (jobId, { by, note, at, until }) =>
     write(async (writer) => {

@@ -2,20 +2,12 @@
  * Timetables, fires, arrived files, judgements of deadlines, notices and their targets, shared by all processes of a ledger. Files are stored under
  * the name of the job, regardless of the gateway.
  */
-import type {
-  DeliveredFile,
-  Expectations,
-  Fires,
-  LastTargets,
-  NotificationRecord,
-  Notifications,
-  UntoldTarget,
-} from '../concerns.ts'
+import type { NotificationRecord, UntoldTarget } from '../concerns.ts'
 import type { Ledger } from '../ledger.ts'
 import type { AccountIdCipher, SealedId } from '../sealed-ids.ts'
-import { advanceFire, advanceNotification } from '../states.ts'
+import { advance } from '../states.ts'
 import type { FireRecord } from '../tables.ts'
-import type { Exclusive, Writer } from './exclusive.ts'
+import type { Exclusive } from './exclusive.ts'
 
 export const scheduleOf = (
   turns: Exclusive,
@@ -27,7 +19,7 @@ export const scheduleOf = (
   lastTargets: lastTargetsOf(turns, ids),
 })
 
-function firesOf({ db, write }: Exclusive): Fires {
+function firesOf({ db, write }: Exclusive): Ledger['fires'] {
   const asRead = ({ job_id, due, owner, begun_at }: FireRecord) =>
     db
       .updateTable('fire')
@@ -70,7 +62,7 @@ function firesOf({ db, write }: Exclusive): Fires {
         for (const state of ['due', 'missed', 'interrupted', 'retrying'] as const) {
           await writer
             .updateTable('fire')
-            .set({ state: advanceFire(state, 'skip'), ended_at: at, reason })
+            .set({ state: advance('fire', state, 'skip'), ended_at: at, reason })
             .where('job_id', '=', jobId)
             .where('state', '=', state)
             .execute()
@@ -94,7 +86,7 @@ function firesOf({ db, write }: Exclusive): Fires {
         .execute(),
     move: async (fire, event, change = {}) =>
       asRead(fire)
-        .set({ ...change, state: advanceFire(fire.state, event) })
+        .set({ ...change, state: advance('fire', fire.state, event) })
         .where('state', '=', fire.state)
         .returningAll()
         .executeTakeFirst(),
@@ -107,7 +99,7 @@ function firesOf({ db, write }: Exclusive): Fires {
 /** Judgements kept of each expectation: the newest, the previous, and a third in case nobody could look at the previous deadline. */
 const KEPT = 3
 
-function expectationsOf({ db, write }: Exclusive): Expectations {
+function expectationsOf({ db, write }: Exclusive): Ledger['expectations'] {
   return {
     taken: (job, mapping, limit) =>
       db
@@ -155,40 +147,6 @@ function expectationsOf({ db, write }: Exclusive): Expectations {
   }
 }
 
-/** Notes that a run has begun with the file. First and latest begin are kept. */
-export async function noteTaken(
-  writer: Writer,
-  runId: string,
-  mapping: string,
-  { address, name, bytes, modifiedAt }: DeliveredFile,
-): Promise<void> {
-  const run = await writer
-    .selectFrom('run')
-    .innerJoin('job', 'job.id', 'run.job_id')
-    .select(['job.name', 'run.started_at'])
-    .where('run.id', '=', runId)
-    .executeTakeFirstOrThrow()
-  const taken = {
-    job: run.name,
-    mapping,
-    address,
-    name,
-    bytes,
-    modified_at: modifiedAt,
-    taken_at: run.started_at,
-    seen_at: run.started_at,
-  }
-  await writer
-    .insertInto('delivery')
-    .values(taken)
-    .onConflict((conflict) =>
-      conflict
-        .columns(['job', 'mapping', 'address', 'modified_at', 'bytes'])
-        .doUpdateSet({ seen_at: run.started_at }),
-    )
-    .execute()
-}
-
 /** Kinds of notices that say how runs of a job go. */
 const ON_RUNS = [
   'run-ended',
@@ -205,12 +163,15 @@ const tellsFailure = (notice: string): boolean => {
 }
 
 /** Notices on their way to their targets. All processes share the outbox; a single process at a time delivers each notice. */
-const notificationsOf = (turns: Exclusive): Notifications => ({
+const notificationsOf = (turns: Exclusive): Ledger['notifications'] => ({
   ...outbox(turns),
   ...receivedBy(turns),
 })
 
-const outbox = ({ db, write }: Exclusive): Pick<Notifications, 'add' | 'claim' | 'move' | 'revive'> => ({
+const outbox = ({
+  db,
+  write,
+}: Exclusive): Pick<Ledger['notifications'], 'add' | 'claim' | 'move' | 'revive'> => ({
   add: (jobId, notifications, at) =>
     write(async (writer) => {
       let added = 0
@@ -251,7 +212,7 @@ const outbox = ({ db, write }: Exclusive): Pick<Notifications, 'add' | 'claim' |
     }
   },
   move: async (claimed, event, { at, nextAt, error }) => {
-    const state = advanceNotification(claimed.state, event)
+    const state = advance('notification', claimed.state, event)
     const moved = await asRead(db, claimed)
       .set({
         state,
@@ -268,7 +229,10 @@ const outbox = ({ db, write }: Exclusive): Pick<Notifications, 'add' | 'claim' |
       for (const state of ['pending', 'given-up'] as const) {
         const revived = await writer
           .updateTable('notification')
-          .set({ state: state === 'pending' ? state : advanceNotification(state, 'revive'), next_at: now })
+          .set({
+            state: state === 'pending' ? state : advance('notification', state, 'revive'),
+            next_at: now,
+          })
           .where('job_id', 'in', (of) => of.selectFrom('job').select('id').where('name', '=', job))
           .where('state', '=', state)
           .executeTakeFirst()
@@ -292,7 +256,7 @@ const asRead = (
 /** Notices by target and job: received, waiting, or given up. */
 const receivedBy = ({
   db,
-}: Exclusive): Pick<Notifications, 'untold' | 'isNotified' | 'heardFailure' | 'countOpen'> => ({
+}: Exclusive): Pick<Ledger['notifications'], 'untold' | 'isNotified' | 'heardFailure' | 'countOpen'> => ({
   async untold(jobId, runId) {
     const rows = await db
       .selectFrom('notification')
@@ -350,7 +314,7 @@ const receivedBy = ({
  * Notification targets of jobs, as their files last named them: for a file that nobody can read any more. Encrypted, as addresses hold
  * secrets.
  */
-const lastTargetsOf = ({ db, write }: Exclusive, cipher: AccountIdCipher): LastTargets => {
+const lastTargetsOf = ({ db, write }: Exclusive, cipher: AccountIdCipher): Ledger['lastTargets'] => {
   const sealedOf = async (job: string): Promise<SealedId | null> => {
     const row = await db
       .selectFrom('last_targets')

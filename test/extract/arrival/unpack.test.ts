@@ -8,7 +8,7 @@ import * as openpgp from 'openpgp'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { ZipFile } from 'yazl'
 import type { PgpKeyFiles } from '../../../src/extract/arrival/pgp.ts'
-import { type UnpackRules, unpack } from '../../../src/extract/arrival/unpack.ts'
+import { unpack } from '../../../src/extract/arrival/unpack.ts'
 import { type ContentLimits, DEFAULT_LIMITS } from '../../../src/extract/content.ts'
 import { openExport } from '../../../src/extract/open-export.ts'
 import { createSpool } from '../../../src/extract/sources/receive-file.ts'
@@ -17,6 +17,7 @@ import { temporaryFolder } from '../../temporary-folder.ts'
 import { allRows, brief, CSV, collect, exportFile } from '../export-file.ts'
 
 const TABLE = 'id,a1c\nann,5.1\nben,5.2\n'
+type UnpackRules = Parameters<typeof unpack>[2]
 const RULES: UnpackRules = { limits: DEFAULT_LIMITS, encrypted: false, pgp: {} }
 
 interface Member {

@@ -4,11 +4,11 @@ import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/prom
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createS3Source } from '../../../src/extract/sources/s3.ts'
-import { createSftpSource, hostKeyFingerprint } from '../../../src/extract/sources/sftp.ts'
+import { createSftpSource } from '../../../src/extract/sources/sftp.ts'
 import type { RemoteSource } from '../../../src/extract/sources/source.ts'
 import { temporaryFolder } from '../../temporary-folder.ts'
 import { BUCKET, startS3Server } from './s3-server.ts'
-import { PASSWORD, startSftpServer, USER } from './sftp-server.ts'
+import { hostKeyFingerprint, PASSWORD, startSftpServer, USER } from './sftp-server.ts'
 
 const CONTENT = Buffer.alloc(3_000_001, 'a line of a collection\n')
 

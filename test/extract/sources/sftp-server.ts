@@ -1,4 +1,5 @@
 /** An SFTP server over a folder, on loopback. */
+import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import {
   chmod,
@@ -47,6 +48,10 @@ export interface SftpServer {
 
 export const USER = 'vendor'
 export const PASSWORD = 'secret-of-the-vendor'
+
+/** As `ssh-keygen -l` prints it. */
+export const hostKeyFingerprint = (key: Uint8Array): string =>
+  `SHA256:${hash('sha256', key, 'base64').replace(/=+$/, '')}`
 
 export async function startSftpServer(root: string): Promise<SftpServer> {
   const host = generateKeys()

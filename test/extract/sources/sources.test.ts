@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createFolderSource } from '../../../src/extract/sources/folder.ts'
 import { createS3Source } from '../../../src/extract/sources/s3.ts'
-import { createSftpSource, hostKeyFingerprint } from '../../../src/extract/sources/sftp.ts'
+import { createSftpSource } from '../../../src/extract/sources/sftp.ts'
 import { collectListed } from '../../../src/extract/sources/source.ts'
 import { exportSourceConformance, type OpenedSource } from '../../conformance/export-source.ts'
 import { holdLimit } from '../../handed-timers.ts'
 import { temporaryFolder } from '../../temporary-folder.ts'
 import { BUCKET, type S3Server, startS3Server } from './s3-server.ts'
-import { PASSWORD, startSftpServer, USER } from './sftp-server.ts'
+import { hostKeyFingerprint, PASSWORD, startSftpServer, USER } from './sftp-server.ts'
 
 type SftpPlace = Parameters<typeof createSftpSource>[0]
 

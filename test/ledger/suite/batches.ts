@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { BatchIntent, BatchSettlement, Ledger, Tallies } from '../../../src/ledger/ledger.ts'
+import type { BatchIntent, HeldRecord, Ledger, Tallies } from '../../../src/ledger/ledger.ts'
 import { packHolds, unpackHolds } from '../../../src/ledger/packed-records.ts'
 import { keptSlot } from '../kept-slots.ts'
 import {
@@ -256,7 +256,7 @@ export function batchesSuite(open: OpenLedger): void {
             key,
             of.map(({ isOpen, sentUntil }) => [isOpen, sentUntil]),
           ])
-        const batch = async (held: BatchSettlement['held']): Promise<void> =>
+        const batch = async (held: readonly HeldRecord[]): Promise<void> =>
           run.settleBatch(settled(await run.beginBatch(intent), { held }))
         await batch([doubt(1, content(7)), doubt(2), doubt(4)])
         expect(await states()).toEqual([

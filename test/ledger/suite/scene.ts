@@ -2,9 +2,7 @@
 import { afterEach, beforeEach, expect } from 'vitest'
 import {
   type BatchIntent,
-  type BatchSettlement,
   type ChunkSettlement,
-  type ChunkStart,
   type Exception,
   type Held,
   type Ledger,
@@ -15,6 +13,9 @@ import {
 } from '../../../src/ledger/ledger.ts'
 import { packHolds } from '../../../src/ledger/packed-records.ts'
 import { keptSlot } from '../kept-slots.ts'
+
+type BatchSettlement = Parameters<RunLedger['settleBatch']>[0]
+type ChunkStart = Parameters<RunLedger['openChunk']>[1]
 
 export interface OpenedLedger {
   readonly ledger: Ledger

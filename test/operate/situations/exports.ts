@@ -3,9 +3,8 @@ import { chmod, mkdir, rm, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createMessage, encrypt, generateKey, readKey } from 'openpgp'
 import { expect, onTestFinished } from 'vitest'
-import { hostKeyFingerprint } from '../../../src/extract/sources/sftp.ts'
 import { ANN, BEN, HEADER, JOB } from '../../cli/clinic.ts'
-import { PASSWORD, startSftpServer, USER } from '../../extract/sources/sftp-server.ts'
+import { hostKeyFingerprint, PASSWORD, startSftpServer, USER } from '../../extract/sources/sftp-server.ts'
 import { people, type Scene, type Situation } from '../scene.ts'
 
 const GARBAGE = Buffer.from([0xff, 0xfe, 0, 1, 2, 3])

@@ -15,7 +15,6 @@ import { draftShape, type JsonSample } from './draft-json.ts'
 import { draftRecords } from './draft-records.ts'
 import { draftTable, lookedAt, sourceLine } from './draft-table.ts'
 import {
-  isObject,
   isWithin,
   keyOf,
   levelsAt,
@@ -239,13 +238,13 @@ function jsonRows(documents: readonly JsonValue[]): readonly [JsonSample, ...Jso
     return [{ read: { format: 'json' }, notes: [], rows: documents, wrap: (row) => row }]
   const { trail } = longest
   const [document = null] = documents
-  const isBundle = isObject(document) && document['resourceType'] === 'Bundle' && pathOf(trail) === '$.entry'
+  const isBundle = membersOf(document)['resourceType'] === 'Bundle' && pathOf(trail) === '$.entry'
   const sampleAt = (to: Trail, note: string): JsonSample => ({
     read: { format: 'json', records: `${pathOf(to)}[*]` },
     notes: note === '' ? [] : [note],
     element: to.at(-1),
     rows: documents.flatMap((one) =>
-      elements(to.reduce<JsonValue>((value, name) => (isObject(value) ? (value[name] ?? null) : null), one)),
+      elements(to.reduce<JsonValue>((value, name) => membersOf(value)[name] ?? null, one)),
     ),
     wrap: (row) => to.reduceRight<JsonValue>((inner, name) => ({ [name]: inner }), row),
   })
@@ -260,7 +259,7 @@ function jsonRows(documents: readonly JsonValue[]): readonly [JsonSample, ...Jso
   const ofBundle: JsonSample = {
     ...own,
     read: { format: 'json', records: '$.entry[*].resource' },
-    rows: own.rows.flatMap((entry) => (isObject(entry) ? (entry['resource'] ?? []) : [])),
+    rows: own.rows.flatMap((entry) => membersOf(entry)['resource'] ?? []),
     wrap: (row) => own.wrap([{ resource: row }]),
   }
   return [isBundle ? ofBundle : listed, ...around.reverse()]

@@ -6,7 +6,7 @@ import { step } from './write-draft.ts'
 
 export type Members = Readonly<Record<string, JsonValue>>
 
-export const isObject = (value: JsonValue | undefined): value is Members =>
+const isObject = (value: JsonValue | undefined): value is Members =>
   typeof value === 'object' && value !== null && !isList(value)
 
 /** Member names from a document to a value. */

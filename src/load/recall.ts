@@ -19,26 +19,21 @@ interface Earlier {
   readonly batched: ReadonlySet<Entry>
 }
 
-export const nothingEarlier = (entries: readonly Entry[]): Earlier => ({
-  outcomes: [],
-  unanswered: [],
-  unsent: entries,
-  perhapsSent: new Set(),
-  batched: new Set(),
-})
-
 const positionOf = (row: number, rule: string, content: string): string => `${row}\n${rule}\n${content}`
 
 /**
- * Reads from the ledger the work of an earlier process on these records.
- * @param held doubts of their rows
+ * Reads from the ledger the work of an earlier process on the records of a chunk.
+ * @param chunk resumed: true where an earlier process may have sent records
+ * @param held doubts of the rows
  */
 export async function recallChunk(
   memory: Pick<Ledger, 'chunks'>,
-  key: ChunkKey,
+  { resumed, ...key }: ChunkKey & { readonly resumed: boolean },
   entries: readonly Entry[],
   held: ReadonlyMap<string, readonly HeldDoubt[]>,
 ): Promise<Earlier> {
+  if (!resumed)
+    return { outcomes: [], unanswered: [], unsent: entries, perhapsSent: new Set(), batched: new Set() }
   const all = new Map(entries.map((entry) => [positionOf(entry.row.row, entry.rule, entry.content), entry]))
   const byPosition = new Map(all)
   const perhapsSent = new Set<Entry>()

@@ -24,7 +24,7 @@ import { refusalWords, rejection, type Words } from './gateway-words.ts'
 import { causeOf } from './outage.ts'
 import { recallChunk } from './recall.ts'
 import { ofCredentials } from './retry-policy.ts'
-import { ChunkSlots, type LearnedSlots, type Speaks, type Uncertain } from './slots.ts'
+import { ChunkSlots, type LearnedSlots, type Speaks } from './slots.ts'
 
 interface AssessmentContext extends Pick<Delivery, 'gateway' | 'sending' | 'ledger' | 'identity' | 'now'> {
   readonly accounts: AccountsContext
@@ -113,9 +113,7 @@ export async function loadAssessments(
 
 /** Empty: the gateway itself keeps the progress of a test. */
 const NOTHING_HELD = new Map<string, never>()
-const NOTHING_UNCERTAIN: Uncertain = {
-  suspicion: { copy: 0, until: undefined },
-}
+const NOTHING_UNCERTAIN = { suspicion: { copy: 0, until: undefined } }
 
 /** Thrown where the person's own token is refused, or belongs to nobody. */
 class PersonRefused extends Error {

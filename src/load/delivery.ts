@@ -12,16 +12,17 @@ import { carriedOf, packEntries } from '../ledger/packed-records.ts'
 import type { Entry } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
-import type {
-  AccountIds,
-  AccountSign,
-  EntryOutcome,
-  InItsPlace,
-  Matched,
-  OnAccountSign,
-  ShownRecord,
-  StoredAs,
-  Verdict,
+import {
+  type AccountIds,
+  type AccountSign,
+  type EntryOutcome,
+  type InItsPlace,
+  type Matched,
+  type OnAccountSign,
+  ownReason,
+  type ShownRecord,
+  type StoredAs,
+  type Verdict,
 } from '../model/outcome.ts'
 import type { AccountKey, RecordKind } from '../model/record.ts'
 import { batchBytes, writeBatch } from './batch-text.ts'
@@ -648,14 +649,18 @@ const comparedBy =
   (account) =>
     accountIds(account) ?? learnedIds.get(account.reference)
 
-const IN_DOUBT = 'no answer came, and the profile cannot tell whether the record was stored'
+const IN_DOUBT = ownReason(
+  'read-back',
+  'in-doubt',
+  'no answer came, and the profile cannot tell whether the record was stored',
+)
 
 const inDoubt = (entry: Entry, batchId: string, verdict: 'hidden' | 'unreadable'): EntryOutcome => ({
   entry,
   outcome: 'in-doubt',
   batchId,
   ...(verdict === 'unreadable' ? { isAsked: true } : {}),
-  reason: { stage: 'read-back', code: 'in-doubt', message: IN_DOUBT, scrubbed: IN_DOUBT },
+  reason: IN_DOUBT,
 })
 
 /** Judges the signs against accounts in an answer of success. @throws WaybillError where the run must stop */

@@ -2,7 +2,7 @@
 import type { BatchRecord, ChunkKey, ExceptionRecord, HeldDoubt, Ledger } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
 import type { Entry } from '../model/entry.ts'
-import type { EntryOutcome } from '../model/outcome.ts'
+import { type EntryOutcome, ownReason } from '../model/outcome.ts'
 import { RECORD_KINDS, type Stage } from '../model/record.ts'
 
 interface Earlier {
@@ -90,8 +90,8 @@ function recalled(
   isAsked: boolean,
 ): EntryOutcome {
   const { code, field, message, batch_id: batchId } = exception
-  const stage = exception.stage as Stage
-  const reason = { stage, code, message, scrubbed: message, ...(field === null ? {} : { field }) }
+  const own = ownReason(exception.stage as Stage, code, message)
+  const reason = field === null ? own : { ...own, field }
   if (outcome === 'rejected') return { entry, outcome, batchId, reason }
   return { entry, outcome, batchId, reason, ...(isAsked ? { isAsked } : {}) }
 }

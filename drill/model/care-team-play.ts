@@ -21,7 +21,7 @@ import { type CareTeamContext, createOwedBook } from '../../src/load/care-team-w
 import { type CareTeamsOfChunk, careTeamsOf, careTeamsToClaim } from '../../src/load/care-teams.ts'
 import { shareFate } from '../../src/load/chunk-decisions.ts'
 import { createClaims } from '../../src/load/claims.ts'
-import { nothingEarlier, recallChunk } from '../../src/load/recall.ts'
+import { recallChunk } from '../../src/load/recall.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import { type EntryOutcome, Outcomes } from '../../src/model/outcome.ts'
 import { receiptsOf } from '../../src/run/receipts.ts'
@@ -279,10 +279,9 @@ class TeamWorld {
     for (const { rowKey, content } of entries)
       if ((job.latest.get(rowKey)?.arrival ?? 0) <= arrival) job.latest.set(rowKey, { arrival, content })
     const outcomes = new Outcomes(entries.length)
-    const { perhapsSent, ...recalled } =
-      job.open?.isResumed === true
-        ? await recallChunk(memoryOf(job.open.sent), { exportRow: 1, chunk: 1 }, entries, new Map())
-        : nothingEarlier(entries)
+    const { sent = new Map(), isResumed: resumed = false } = job.open ?? {}
+    const key = { exportRow: 1, chunk: 1, resumed }
+    const { perhapsSent, ...recalled } = await recallChunk(memoryOf(sent), key, entries, new Map())
     outcomes.note(recalled.outcomes)
     for (const entry of recalled.unanswered.flatMap((batch) => batch.entries))
       this.note(outcomes, this.lookFor(entry))

@@ -8,7 +8,13 @@ import type { KnownAccount, Ledger, RunLedger, Tallies } from '../ledger/ledger.
 import type { Entry, MappedRow } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
 import { type Identity, parseTransactionId } from '../model/ids.ts'
-import type { AccountIds, EntryOutcome, Reason, ShownRecord } from '../model/outcome.ts'
+import {
+  type AccountIds,
+  type EntryOutcome,
+  ownReason,
+  type Reason,
+  type ShownRecord,
+} from '../model/outcome.ts'
 import type { AccountKey, Registration } from '../model/record.ts'
 import type { Claims } from './claims.ts'
 import type { Delivery, Reconciler } from './delivery.ts'
@@ -275,14 +281,17 @@ async function registerMissing(
         ? []
         : [[hashed, { entry, wasForgotten: forgotten.has(hashed), born }] as const]
     })
-    const accounts = await registerAll(context, open, late, (hashed, result) => {
-      if (result === LATE) left.add(hashed)
-      else refusals.set(hashed, result)
-    })
-    for (const account of accounts) {
-      known.set(account.reference, account)
-      if (account.isNew) registered.add(account.reference)
-    }
+    await allDone(
+      open.map(async ([hashed, person]) => {
+        const result = await startRegistering(context, hashed, person, late)
+        if (result === LATE) left.add(hashed)
+        else if ('stage' in result) refusals.set(hashed, result)
+        else {
+          known.set(hashed, result)
+          if (result.isNew) registered.add(hashed)
+        }
+      }),
+    )
     await claims.letGo(missing.filter((hashed) => !left.has(hashed) && !toClaim.has(hashed)))
   }
   let open: ReadonlySet<string> = new Set([...toClaim, ...[...people.keys()].filter(isMissing)])
@@ -322,24 +331,6 @@ interface Missing {
   readonly entry: Entry
   readonly born: number | null
   readonly wasForgotten: boolean
-}
-
-/** Saves and counts each person as soon as the gateway knows them. @param otherwise called for each person not registered now */
-async function registerAll(
-  context: AccountsContext,
-  missing: readonly (readonly [string, Missing])[],
-  late: 'leave' | 'await',
-  otherwise: (hashed: string, result: Reason | typeof LATE) => void,
-): Promise<KnownAccount[]> {
-  const registered: KnownAccount[] = []
-  await allDone(
-    missing.map(async ([hashed, person]) => {
-      const result = await startRegistering(context, hashed, person, late)
-      if (result !== LATE && 'accountId' in result) registered.push(result)
-      else otherwise(hashed, result)
-    }),
-  )
-  return registered
 }
 
 /** Registers a person, or joins the registration that an earlier chunk began. */
@@ -384,13 +375,14 @@ export async function perhapsSent(
 export function registrationOf(entry: Entry): Registration | Reason {
   const draft = entry.row.register()
   if (draft === undefined)
-    return reasonOf(
+    return ownReason(
+      'register',
       'account-unknown',
       'the ledger does not know the person, and the mapping has no account.register',
     )
   if (draft.ok) return draft.registration
   const { code, message, field } = draft.issue
-  return { ...reasonOf(code, message), ...(field === undefined ? {} : { field }) }
+  return { ...ownReason('register', code, message), ...(field === undefined ? {} : { field }) }
 }
 
 const canRegister = (entry: Entry): boolean => !('stage' in registrationOf(entry))
@@ -474,19 +466,14 @@ export async function loadRoster(
   return { outcomes, accounts: accounts.counts, names: accounts.names }
 }
 
-const reasonOf = (code: string, message: string): Reason => ({
-  stage: 'register',
-  code,
-  message,
-  scrubbed: message,
-})
-
-const REFERENCE_SHARED = reasonOf(
+const REFERENCE_SHARED = ownReason(
+  'register',
   'reference-shared',
   "not sent: exports give several birth dates for the person's reference, so several people share it",
 )
 
-const NOT_REGISTERED = reasonOf(
+const NOT_REGISTERED = ownReason(
+  'register',
   'account-unknown',
   'the person is not registered, and the job registers nobody',
 )

@@ -22,16 +22,15 @@ import { type AccountsContext, type LoadedRoster, resolveAccounts } from './acco
 import { type Delivery, planned, settle } from './delivery.ts'
 import { refusalWords, rejection, type Words } from './gateway-words.ts'
 import { causeOf } from './outage.ts'
-import { nothingEarlier, recallChunk } from './recall.ts'
+import { recallChunk } from './recall.ts'
 import { ofCredentials } from './retry-policy.ts'
-import { ChunkSlots, type LearnedSlots, type Speaks, type Uncertain } from './slots.ts'
+import { ChunkSlots, type LearnedSlots, type Speaks } from './slots.ts'
 
 interface AssessmentContext extends Pick<Delivery, 'gateway' | 'sending' | 'ledger' | 'identity' | 'now'> {
   readonly accounts: AccountsContext
   readonly memory: Pick<Ledger, 'slots' | 'chunks'>
   readonly jobId: number
-  /** People whose tests are in progress at once: each may run a command for a token. */
-  readonly concurrency: number
+  readonly testsAtOnce: number
 }
 
 /** A test in the ledger. `wasSent`: an earlier process may have sent an answer. */
@@ -71,7 +70,7 @@ export async function loadAssessments(
     entries.filter((one) => slots.isSettled(one)).map((entry) => ({ entry, outcome: 'unchanged' })),
   )
   const fresh = outcomes.without(entries)
-  const earlier = resumed ? await recallChunk(memory, key, fresh, NOTHING_HELD) : nothingEarlier(fresh)
+  const earlier = await recallChunk(memory, { ...key, resumed }, fresh, NOTHING_HELD)
   outcomes.note(earlier.outcomes)
   const open = outcomes.without(fresh)
   const settled = resumed ? earlier.outcomes : undefined
@@ -89,7 +88,7 @@ export async function loadAssessments(
   const intents = new Map<Entry, Intent | undefined>(earlier.unsent.map((entry, at) => [entry, rows[at]]))
   for (const { batch, entries: sent } of earlier.unanswered)
     for (const entry of sent) intents.set(entry, { row: batch.id, batchId: batch.batch_id, wasSent: true })
-  const limit = pLimit(context.concurrency)
+  const limit = pLimit(context.testsAtOnce)
   const take = async (entry: Entry): Promise<void> => {
     const reason = accounts.refusalOf(entry)
     const outcome: EntryOutcome =
@@ -114,9 +113,7 @@ export async function loadAssessments(
 
 /** Empty: the gateway itself keeps the progress of a test. */
 const NOTHING_HELD = new Map<string, never>()
-const NOTHING_UNCERTAIN: Uncertain = {
-  suspicion: { copy: 0, until: undefined },
-}
+const NOTHING_UNCERTAIN = { suspicion: { copy: 0, until: undefined } }
 
 /** Thrown where the person's own token is refused, or belongs to nobody. */
 class PersonRefused extends Error {

@@ -2,19 +2,20 @@
  * Decides the step for each record of a chunk by its slot, and reads profiles where a decision needs one. Finds what withdrawn results were sent as: the
  * gateway deletes no biometrics and no conditions, so a person must be notified of a delivered result.
  */
-import type { Ledger } from '../ledger/ledger.ts'
+import type { Ledger, Suspicion } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
 import type { Entry, MappedRow, WithdrawnEntry } from '../model/entry.ts'
 import { parseTransactionId, transactionId } from '../model/ids.ts'
-import { type EntryOutcome, Outcomes } from '../model/outcome.ts'
+import { type EntryOutcome, Outcomes, ownReason } from '../model/outcome.ts'
 import type { ResolvedAccounts } from './accounts.ts'
 import type { Listing } from './care-team-owed.ts'
 import { type Content, decide, type Step, type Surroundings, WITHDRAWN } from './decide.ts'
 import type { Reconciler, StaleAccounts } from './delivery.ts'
 import { unclearByStale } from './gateway-words.ts'
-import { type ChunkSlots, isSuspect, type Uncertain } from './slots.ts'
+import { type ChunkSlots, isSuspect } from './slots.ts'
 
-interface DecisionContext extends Uncertain {
+interface DecisionContext {
+  readonly suspicion: Suspicion
   readonly reconciler: Pick<Reconciler, 'readBackAny'>
   readonly memory: { exports: Pick<Ledger['exports'], 'withContent'> }
   readonly stale: StaleAccounts
@@ -298,7 +299,7 @@ const notSent = (
   entry,
   outcome: 'in-doubt',
   batchId: null,
-  reason: { stage: 'submit', code, message: NOT_SENT[code], scrubbed: NOT_SENT[code] },
+  reason: ownReason('submit', code, NOT_SENT[code]),
 })
 
 /** Outcome of a record that would hide an older record still in question. The next run decides it anew. */

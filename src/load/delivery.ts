@@ -12,16 +12,17 @@ import { carriedOf, packEntries } from '../ledger/packed-records.ts'
 import type { Entry } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
-import type {
-  AccountIds,
-  AccountSign,
-  EntryOutcome,
-  InItsPlace,
-  Matched,
-  OnAccountSign,
-  ShownRecord,
-  StoredAs,
-  Verdict,
+import {
+  type AccountIds,
+  type AccountSign,
+  type EntryOutcome,
+  type InItsPlace,
+  type Matched,
+  type OnAccountSign,
+  ownReason,
+  type ShownRecord,
+  type StoredAs,
+  type Verdict,
 } from '../model/outcome.ts'
 import type { AccountKey, RecordKind } from '../model/record.ts'
 import { batchBytes, writeBatch } from './batch-text.ts'
@@ -342,30 +343,23 @@ const intentOf = (
 }
 
 /**
- * Delivers a batch that has not been sent yet.
+ * Delivers a batch.
  * @param plannedAs planned batch with equal records
+ * @param earlier sent batch with the records, and not stored
  * @throws WaybillError where the run must stop
  */
-export function deliver(
+export async function deliver(
   delivery: Delivery,
   batch: BatchToDeliver,
   plannedAs?: PlannedRow,
-): Promise<EntryOutcome[]> {
-  return send(delivery, batch, undefined, plannedAs)
-}
-
-async function send(
-  delivery: Delivery,
-  batch: BatchToDeliver,
   earlier?: SentBatch,
-  plannedAs?: PlannedRow,
 ): Promise<EntryOutcome[]> {
   const { ledger, sending, sizes, stale } = delivery
   const { kind, entries } = batch
   const left = entries.filter(stale.has)
   if (left.length > 0) {
     const others = entries.filter((entry) => !stale.has(entry))
-    const sent = others.length === 0 ? [] : await send(delivery, { ...batch, entries: others }, earlier)
+    const sent = await deliverParts(delivery, batch, others.length === 0 ? [] : [others], earlier)
     return [...left.map((entry) => leftByStale(entry, earlier !== undefined)), ...sent]
   }
   const intent = plannedAs ?? intentOf(delivery, batch)
@@ -410,10 +404,8 @@ async function send(
       throw error
     })
   if (answer instanceof Outgrown) {
-    const parts = cutBatches(entries, sizes.of(kind).limits)
-    return (
-      await allDone(parts.map((part) => send(delivery, { ...batch, entries: part.entries }, earlier)))
-    ).flat()
+    const parts = cutBatches(entries, sizes.of(kind).limits).map((part) => part.entries)
+    return deliverParts(delivery, batch, parts, earlier)
   }
   if (row === undefined || firstSentAt === undefined)
     throw new Error('a batch was answered that was never begun')
@@ -432,6 +424,16 @@ async function send(
   const { class: lost, status = null } = answer
   const cause = causeOf(answer)
   return settleOpen(delivery, sent, { answer: lost, status, outcomes: [], open: entries, cause })
+}
+
+async function deliverParts(
+  delivery: Delivery,
+  batch: BatchToDeliver,
+  parts: readonly (readonly Entry[])[],
+  earlier: SentBatch | undefined,
+): Promise<EntryOutcome[]> {
+  const sent = parts.map((entries) => deliver(delivery, { ...batch, entries }, undefined, earlier))
+  return (await allDone(sent)).flat()
 }
 
 async function settleAnswer(
@@ -547,8 +549,7 @@ async function settleJudged(
   }
   const [parts, before] =
     step.kind === 'halve' ? [halve(again), { ...sent, resends: step.resends }] : [[again], sent]
-  const sentAgain = await allDone(parts.map((entries) => send(delivery, { ...batch, entries }, before)))
-  return [...outcomes, ...sentAgain.flat()]
+  return [...outcomes, ...(await deliverParts(delivery, batch, parts, before))]
 }
 
 const failsAlone = (status: number | undefined): Words => ({
@@ -573,7 +574,7 @@ async function refuse(delivery: Delivery, sent: SentBatch, error: GatewayError):
     refusal: error.class === 'refused' ? error.refusal : undefined,
     idOf: ({ transactionId }) => transactionId,
     namesHold: batch.namesHold,
-    send: (entries, namesHold) => send(delivery, { ...batch, entries, namesHold }),
+    send: (entries, namesHold) => deliver(delivery, { ...batch, entries, namesHold }),
     isRefused: ({ outcome }) => outcome === 'rejected',
   })
 }
@@ -600,29 +601,26 @@ export async function settleUnanswered(
   delivery: Delivery,
   unanswered: readonly UnansweredBatch[],
   accountIds: AccountIds,
-): Promise<{ outcomes: EntryOutcome[]; toSend: Entry[] }> {
-  if (unanswered.length === 0) return { outcomes: [], toSend: [] }
+): Promise<EntryOutcome[]> {
+  if (unanswered.length === 0) return []
   const overAt = delivery.now()
   const cause = { class: 'ambiguous', what: 'an earlier process had no answer' } as const
   await delivery.sending.wait('create records', cause, { since: overAt, tries: 1, people: new Set() })
   const open = unanswered.flatMap(({ batch }) => batch.entries)
   const verdicts = await lookUp(delivery, open, accountIds, overAt)
-  const toSend: Entry[] = []
   const settled = unanswered.map(async ({ batch, row, batchId, records }) => {
     const isWhole = records === batch.entries.length
     const judged = isWhole ? spokenFor(delivery, batch.entries, verdicts) : verdicts
-    const outcomes = batch.entries.flatMap((entry) => {
-      const learned = learnedOf(delivery, entry, batchId, null, judged.get(entry))
-      if (learned === undefined) toSend.push(entry)
-      return learned ?? []
-    })
+    const outcomes = batch.entries.flatMap(
+      (entry) => learnedOf(delivery, entry, batchId, null, judged.get(entry)) ?? [],
+    )
     const sent: SentBatch = { batch, batchId, row, attempts: 1, firstSentAt: overAt, resends: 0 }
     await settle(delivery, sent, 'ambiguous', null, outcomes)
     return outcomes
   })
   const outcomes = (await allDone(settled)).flat()
   delivery.sending.settled()
-  return { outcomes, toSend }
+  return outcomes
 }
 
 /** Calls the bulk endpoint of the kind. @throws GatewayError */
@@ -651,14 +649,18 @@ const comparedBy =
   (account) =>
     accountIds(account) ?? learnedIds.get(account.reference)
 
-const IN_DOUBT = 'no answer came, and the profile cannot tell whether the record was stored'
+const IN_DOUBT = ownReason(
+  'read-back',
+  'in-doubt',
+  'no answer came, and the profile cannot tell whether the record was stored',
+)
 
 const inDoubt = (entry: Entry, batchId: string, verdict: 'hidden' | 'unreadable'): EntryOutcome => ({
   entry,
   outcome: 'in-doubt',
   batchId,
   ...(verdict === 'unreadable' ? { isAsked: true } : {}),
-  reason: { stage: 'read-back', code: 'in-doubt', message: IN_DOUBT, scrubbed: IN_DOUBT },
+  reason: IN_DOUBT,
 })
 
 /** Judges the signs against accounts in an answer of success. @throws WaybillError where the run must stop */

@@ -6,7 +6,7 @@ import type { GatewayError } from '../gateway/gateway-error.ts'
 import type { Exception, HeldRecord } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
 import type { Identity } from '../model/ids.ts'
-import type { EntryOutcome, Reason } from '../model/outcome.ts'
+import { type EntryOutcome, ownReason, type Reason } from '../model/outcome.ts'
 import { recordText } from './batch-text.ts'
 
 /** Reason of a refusal: our words, which concern nobody, then the gateway's words, which may concern a person. */
@@ -164,27 +164,31 @@ export const KNOWN_WORDS: ReadonlyMap<string, string> = new Map(
   [...words(TERMS), ...words(FIELDS)].map((word) => [word.toLowerCase(), word]),
 )
 
-/** Ledger line of an unsuccessful outcome. */
+/** Ledger line of an unsuccessful outcome, or of a warning; undefined for any other outcome. */
 export function toException(
   identity: Pick<Identity, 'account'>,
-  outcome: EntryOutcome,
+  one: EntryOutcome | (Pick<Exception, 'batchId'> & { entry: Entry; outcome: 'warning'; reason: Reason }),
 ): Exception | undefined {
-  if (outcome.outcome !== 'rejected' && outcome.outcome !== 'in-doubt') return undefined
-  const { entry, reason } = outcome
+  if (one.outcome === 'accepted' || one.outcome === 'unchanged') return undefined
+  const { outcome, batchId } = one
+  const { row, kind, rule, content, account } = one.entry
+  const { stage, code, field = null, scrubbed: message } = one.reason
+  const { row: number, line, byteOffset } = row
+  const person = identity.account(account)
   return {
-    row: entry.row.row,
-    line: entry.row.line,
-    byteOffset: entry.row.byteOffset,
-    kind: entry.kind,
-    rule: entry.rule,
-    content: entry.content,
-    outcome: outcome.outcome,
-    stage: reason.stage,
-    code: reason.code,
-    field: reason.field ?? null,
-    message: reason.scrubbed,
-    batchId: outcome.batchId,
-    person: identity.account(entry.account),
+    row: number,
+    line,
+    byteOffset,
+    kind,
+    rule,
+    content,
+    outcome,
+    stage,
+    code,
+    field,
+    message,
+    batchId,
+    person,
   }
 }
 
@@ -217,16 +221,10 @@ export function listedAsError(
 }
 
 const OF_STALE = 'the gateway has another account of the person than before, or none'
-const NOT_SENT = `not sent: ${OF_STALE}`
-const UNCLEAR = `the record may be stored: ${OF_STALE}`
 
 /** Reason of records not sent because the person's account is stale (`stale-accounts.ts`). */
-export const ACCOUNT_STALE: Reason = {
-  stage: 'submit',
-  code: 'account-stale',
-  message: NOT_SENT,
-  scrubbed: NOT_SENT,
-}
+export const ACCOUNT_STALE = ownReason('submit', 'account-stale', `not sent: ${OF_STALE}`)
+const UNCLEAR = ownReason('read-back', 'account-stale', `the record may be stored: ${OF_STALE}`)
 
 /** Outcome of a record that is not sent. @param wasSent true where an earlier batch held the record */
 export const leftByStale = (entry: Entry, wasSent: boolean): EntryOutcome =>
@@ -238,5 +236,5 @@ export const unclearByStale = (entry: Entry, batchId: string | null): EntryOutco
   outcome: 'in-doubt',
   batchId,
   isAsked: true,
-  reason: { ...ACCOUNT_STALE, stage: 'read-back', message: UNCLEAR, scrubbed: UNCLEAR },
+  reason: UNCLEAR,
 })

@@ -25,7 +25,7 @@ import type { Delivery, StaleAccounts } from './delivery.ts'
 import { deliver, planned, settleUnanswered } from './delivery.ts'
 import { leftByStale } from './gateway-words.ts'
 import { loadMedicalRecords } from './medical-records.ts'
-import { nothingEarlier, recallChunk } from './recall.ts'
+import { recallChunk } from './recall.ts'
 import { ChunkSlots, type LearnedSlots, type Speaks } from './slots.ts'
 import { renewRowKeys } from './stale-accounts.ts'
 
@@ -36,7 +36,8 @@ export interface LoadContext extends Delivery {
   readonly careTeams: CareTeamContext
   readonly claims: Claims
   readonly medicalRecords: Parameters<typeof loadMedicalRecords>[0]
-  readonly assessment: Parameters<typeof loadAssessments>[0]
+  /** People whose tests are in progress at once: each may run a command for a token. */
+  readonly testsAtOnce: number
   readonly jobId: number
   readonly limits: BatchLimits
   /** True where the gateway is known to accept care teams of several accounts in one request. */
@@ -137,8 +138,7 @@ async function loadPeople(context: LoadContext, chunk: ChunkToLoad): Promise<Loa
       ...NOTHING_OF_PROFILES,
       outcomes: await loadMedicalRecords(context.medicalRecords, entries, chunk.arrival),
     }
-  if (kind === 'assessment')
-    return { ...NOTHING_OF_PROFILES, ...(await loadAssessments(context.assessment, chunk)) }
+  if (kind === 'assessment') return { ...NOTHING_OF_PROFILES, ...(await loadAssessments(context, chunk)) }
   await context.firstContact(entries)
   return load(context, chunk)
 }
@@ -212,9 +212,7 @@ async function remember(context: LoadContext, chunk: ChunkToLoad) {
   }
   const slots = new ChunkSlots(known, entries, chunk, context)
   const decisions = new ChunkDecisions(context, slots, (entries.at(-1)?.place ?? -1) + 1)
-  const recalled = chunk.resumed
-    ? await recallChunk(context.memory, chunk, entries, known.held)
-    : nothingEarlier(entries)
+  const recalled = await recallChunk(context.memory, chunk, entries, known.held)
   decisions.outcomes.note(recalled.outcomes)
   const wasRecalled = new Set(recalled.outcomes.map(({ entry }) => entry))
   /** A copy of the ledger may have been used after it was made. */
@@ -269,9 +267,9 @@ async function load(
   await decisions.look(recalled.unsent, accounts)
   // Batches left open by an earlier process are settled first: newer records of a series would hide theirs.
   const settled = await settleEarlier()
-  outcomes.note(settled.outcomes)
+  outcomes.note(settled)
   // Equal records, and records of the settled slots, are decided by the result.
-  slots.learnOutcomes(settled.outcomes, () => false)
+  slots.learnOutcomes(settled, () => false)
   decisions.judge(entries, accounts)
   const careTeams = await sendDecided(context, chunk, {
     decisions,

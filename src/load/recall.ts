@@ -2,7 +2,7 @@
 import type { BatchRecord, ChunkKey, ExceptionRecord, HeldDoubt, Ledger } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
 import type { Entry } from '../model/entry.ts'
-import type { EntryOutcome } from '../model/outcome.ts'
+import { type EntryOutcome, ownReason } from '../model/outcome.ts'
 import { RECORD_KINDS, type Stage } from '../model/record.ts'
 
 interface Earlier {
@@ -19,26 +19,21 @@ interface Earlier {
   readonly batched: ReadonlySet<Entry>
 }
 
-export const nothingEarlier = (entries: readonly Entry[]): Earlier => ({
-  outcomes: [],
-  unanswered: [],
-  unsent: entries,
-  perhapsSent: new Set(),
-  batched: new Set(),
-})
-
 const positionOf = (row: number, rule: string, content: string): string => `${row}\n${rule}\n${content}`
 
 /**
- * Reads from the ledger the work of an earlier process on these records.
- * @param held doubts of their rows
+ * Reads from the ledger the work of an earlier process on the records of a chunk.
+ * @param chunk resumed: true where an earlier process may have sent records
+ * @param held doubts of the rows
  */
 export async function recallChunk(
   memory: Pick<Ledger, 'chunks'>,
-  key: ChunkKey,
+  { resumed, ...key }: ChunkKey & { readonly resumed: boolean },
   entries: readonly Entry[],
   held: ReadonlyMap<string, readonly HeldDoubt[]>,
 ): Promise<Earlier> {
+  if (!resumed)
+    return { outcomes: [], unanswered: [], unsent: entries, perhapsSent: new Set(), batched: new Set() }
   const all = new Map(entries.map((entry) => [positionOf(entry.row.row, entry.rule, entry.content), entry]))
   const byPosition = new Map(all)
   const perhapsSent = new Set<Entry>()
@@ -95,8 +90,8 @@ function recalled(
   isAsked: boolean,
 ): EntryOutcome {
   const { code, field, message, batch_id: batchId } = exception
-  const stage = exception.stage as Stage
-  const reason = { stage, code, message, scrubbed: message, ...(field === null ? {} : { field }) }
+  const own = ownReason(exception.stage as Stage, code, message)
+  const reason = field === null ? own : { ...own, field }
   if (outcome === 'rejected') return { entry, outcome, batchId, reason }
   return { entry, outcome, batchId, reason, ...(isAsked ? { isAsked } : {}) }
 }

@@ -447,7 +447,7 @@ interface Memory {
   readonly prints?: ReadonlyMap<string, RowPrint> | undefined
 }
 
-export interface Uncertain {
+interface Uncertain {
   /** Possible losses of the ledger: records at the gateway without a trace in the slots. */
   readonly suspicion: Suspicion
 }

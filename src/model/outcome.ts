@@ -13,6 +13,14 @@ export interface Reason {
   readonly scrubbed: string
 }
 
+/** Reason in words of Waybill alone: these concern nobody. */
+export const ownReason = (stage: Stage, code: string, message: string): Reason => ({
+  stage,
+  code,
+  message,
+  scrubbed: message,
+})
+
 /**
  * Reason why a record is not sent although the gateway does not have it. `care-team-kept`, `care-team-outdated`: the job keeps the entry
  * that the gateway has for the NPI, or that entry is newer. `outdated`: a later export holds a newer value.

@@ -479,7 +479,8 @@ function inItsPlace(entry: Entry, profile: readonly ProfileRecord[]): InItsPlace
   return { inItsPlace: shown.persistentId }
 }
 
-const isOfSeries =
+/** True for a record of a profile that may hide the entry, or be replaced by it. */
+export const isOfSeries =
   ({ kind, evidence, sourceType }: Entry) =>
   (found: ProfileRecord): boolean =>
     kind === 'careTeam'

@@ -3,7 +3,7 @@
  * hence a newer record hides ours (interface, "the service: biometrics"). Pure; names the field that differs, never the value.
  */
 import type { Entry } from '../model/entry.ts'
-import type { ProfileRecord } from './match.ts'
+import { isOfSeries, type ProfileRecord } from './match.ts'
 
 export const COMPARED_FIELDS = ['value', 'unit', 'code', 'date', 'name', 'mark', 'replaced'] as const
 type ComparedField = (typeof COMPARED_FIELDS)[number]
@@ -41,8 +41,7 @@ export function compareWithProfile(
   if (expected?.isRemoved && comparison.verdict === 'missing') return HIDDEN
   if (expected === undefined || (comparison.verdict !== 'equal' && comparison.verdict !== 'differs'))
     return comparison
-  const { npi } = entry.evidence
-  const ofProvider = profile.filter((found) => found.npi === npi)
+  const ofProvider = profile.filter(isOfSeries(entry))
   const isUnmarked = expected.isBearer && !ofProvider.some(({ isMarked }) => isMarked === true)
   const fields: ComparedField[] = [
     ...(comparison.verdict === 'differs' ? comparison.fields : []),
@@ -68,26 +67,19 @@ function isReplacedThere(
 }
 
 function compareRecord(entry: Entry, profile: readonly ProfileRecord[]): Comparison {
-  const { transactionId, evidence, observedAt, kind, sourceType } = entry
+  const { transactionId, observedAt, kind } = entry
   const ours = profile.find((found) => found.persistentId === transactionId)
   if (ours !== undefined) return compareFields(entry, ours)
+  const series = profile.filter(isOfSeries(entry))
+  const unnamed = series.filter((found) => found.persistentId === undefined)
   if (kind === 'careTeam') {
-    const ofProvider = profile.filter((found) => found.npi === evidence.npi)
-    const unnamed = ofProvider.filter((found) => found.persistentId === undefined)
     const best = bestOf(unnamed.map((found) => compareFields(entry, found)))
     if (best?.verdict === 'equal') return best
     // If the job replaces changed entries, a newer entry hides this one.
-    if (ofProvider.some((found) => (found.observedAt ?? Number.NEGATIVE_INFINITY) > observedAt)) return HIDDEN
+    if (series.some((found) => (found.observedAt ?? Number.NEGATIVE_INFINITY) > observedAt)) return HIDDEN
     return best ?? MISSING
   }
-  const series = profile.filter(
-    (found) =>
-      found.codes.some((code) => evidence.codes.includes(code)) &&
-      (found.sourceType ?? sourceType) === sourceType,
-  )
-  const sameDate = series.filter(
-    (found) => found.observedAt === observedAt && found.persistentId === undefined,
-  )
+  const sameDate = unnamed.filter((found) => found.observedAt === observedAt)
   const best = bestOf(sameDate.map((found) => compareFields(entry, found)))
   if (best !== undefined) return best
   const hides = series.some((found) => found.observedAt === undefined || found.observedAt >= observedAt)

@@ -1,5 +1,6 @@
 /** Cuts the rows of an export into chunks, mapping them on the way. Equal rows and an equal mapping give equal chunks. */
 
+import type { ChunkToLoad } from '../load/load-chunk.ts'
 import {
   createEntries,
   createWithdrawn,
@@ -28,19 +29,14 @@ export interface ChunkRow {
   readonly outcome: RowOutcome
 }
 
-export interface Chunk {
+export interface Chunk extends Pick<ChunkToLoad, 'entries' | 'withdrawn' | 'behind'> {
   /** Number within the export, from 1. */
   readonly number: number
   /** Origin of the first row. */
   readonly start: Origin
   readonly rows: readonly ChunkRow[]
-  readonly entries: readonly Entry[]
-  /** Results withdrawn by the source. */
-  readonly withdrawn: readonly WithdrawnEntry[]
   /** People whose rows are rejected, because they give several birth dates under one reference. */
   readonly shared: readonly AccountKey[]
-  /** People whom the chunk before has, too, settled or not: the batches follow from the rows alone. */
-  readonly behind: ReadonlySet<string>
 }
 
 interface ChunkRange {

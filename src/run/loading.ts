@@ -124,7 +124,6 @@ export function loadContext(deps: LoadingDependencies, job: Job, run: LoadingRun
   const registering = { ...atGateway, register, reconciler, tallies, now, claims, late: new Map() }
   const stale = createStaleAccounts({ ...registering, ...waiting })
   const people = { ...registering, stale }
-  const { concurrency } = submit
   return {
     ...waiting,
     gateway,
@@ -152,17 +151,7 @@ export function loadContext(deps: LoadingDependencies, job: Job, run: LoadingRun
     held: heldIn(run.origin),
     claims,
     accounts: people,
-    assessment: {
-      gateway,
-      sending,
-      accounts: people,
-      memory: ledger,
-      ledger: runLedger,
-      identity,
-      jobId,
-      now,
-      concurrency,
-    },
+    testsAtOnce: submit.concurrency,
     medicalRecords: {
       ...atGateway,
       authorizations: openAuthorizations(authorizationsFolder(job)),

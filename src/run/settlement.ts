@@ -80,7 +80,7 @@ export async function settleChunk(
   const isOlder = record.reading !== 'whole' || arrival !== record.id || context.isBackfill
   const names = isOlder ? undefined : worked.names
   const collected = await worked.settle?.()
-  const outcomes = worked.outcomes.filter(({ outcome }) => outcome !== 'accepted')
+  const withoutBatch = worked.outcomes.filter((one) => !('batchId' in one) || one.batchId === null)
   await context.runLedger.settleChunk({
     exportRow: record.id,
     chunk: chunk.number,
@@ -89,12 +89,10 @@ export async function settleChunk(
     rejectsLength: rejects.length,
     delivered: worked.learned.delivered,
     renamed: worked.learned.renamed,
-    accepted: withoutBatch(worked.outcomes),
-    held: heldBy(context.identity, outcomes),
+    accepted: acceptedAmong(withoutBatch),
+    held: heldBy(context.identity, worked.outcomes),
     arrival,
-    exceptions: exceptionsOf(context.identity, { ...worked, outcomes }, (outcome) =>
-      outcome.batchId === null ? toException(context.identity, outcome) : undefined,
-    ),
+    exceptions: exceptionsOf(context.identity, { ...worked, outcomes: withoutBatch }),
     listed: listsTeams
       ? listedBy(
           context.identity,
@@ -119,74 +117,40 @@ export const renamedIn = ({ names }: LoadedChunk): MappedRow[] =>
   [...(names?.values() ?? [])].flatMap(({ changedAt }) => changedAt ?? []).sort((a, b) => a.row - b.row)
 
 /** Accepted records sent without a batch: registrations and requests for medical records. Batches hold the rest. */
-function withoutBatch(outcomes: readonly EntryOutcome[]): Uint8Array | undefined {
-  const alone = outcomes.filter((one) => one.outcome === 'accepted' && one.batchId === null)
-  return alone.length === 0 ? undefined : packEntries(alone.map(({ entry }) => entry))
+function acceptedAmong(withoutBatch: readonly EntryOutcome[]): Uint8Array | undefined {
+  const entries = withoutBatch.flatMap(({ outcome, entry }) => (outcome === 'accepted' ? [entry] : []))
+  return entries.length === 0 ? undefined : packEntries(entries)
 }
 
 /** True for a record only now known to be with the gateway. */
 const isWithGateway = (one: EntryOutcome): boolean =>
   one.outcome === 'accepted' || (one.outcome === 'unchanged' && one.found === true)
 
-/**
- * Exceptions of the chunk not brought into the ledger by a batch: rows and records never sent, and marks that could not be set.
- * @param unsent the exception of an outcome not yet in the ledger
- */
+/** Exceptions of the rows, of the outcomes given, and of marks that could not be set. */
 function exceptionsOf(
   identity: Pick<Identity, 'account'>,
   { rows, outcomes, followUpFailures }: Pick<WorkedChunk, 'rows' | 'outcomes' | 'followUpFailures'>,
-  unsent: (outcome: EntryOutcome & { outcome: 'rejected' | 'in-doubt' }) => Exception | undefined,
 ): Exception[] {
   const exceptions: Exception[] = []
   for (const { outcome } of rows) {
     if (outcome.outcome === 'skipped') continue
     const { row, line, byteOffset } = outcome
+    const lost =
+      outcome.outcome === 'rejected'
+        ? [{ kind: null, rule: null, issue: outcome.issue, sentAs: undefined }]
+        : outcome.rejected
+    if (lost.length === 0) continue
     const place = { row, line, byteOffset, content: null, batchId: null, outcome: 'rejected' as const }
-    if (outcome.outcome === 'rejected') {
-      const { stage, code, field, message } = outcome.issue
-      const person = outcome.account && identity.account(outcome.account)
-      exceptions.push({
-        ...place,
-        kind: null,
-        rule: null,
-        stage,
-        code,
-        field: field ?? null,
-        message,
-        person,
-      })
-      continue
-    }
-    if (outcome.rejected.length === 0) continue
-    const person = identity.account(outcome.account)
-    for (const { kind, rule, issue, sentAs } of outcome.rejected) {
-      const { stage, code, field, message } = issue
-      exceptions.push({ ...place, kind, rule, stage, code, field: field ?? null, message, sentAs, person })
+    const person = outcome.account && identity.account(outcome.account)
+    for (const { kind, rule, issue, sentAs } of lost) {
+      const { stage, code, field = null, message } = issue
+      exceptions.push({ ...place, kind, rule, stage, code, field, message, sentAs, person })
     }
   }
-  for (const outcome of outcomes) {
-    if (outcome.outcome !== 'rejected' && outcome.outcome !== 'in-doubt') continue
-    const exception = unsent(outcome)
+  const failures = followUpFailures.map((one) => ({ ...one, outcome: 'warning' as const, batchId: null }))
+  for (const one of [...outcomes, ...failures]) {
+    const exception = toException(identity, one)
     if (exception !== undefined) exceptions.push(exception)
-  }
-  for (const { entry, reason } of followUpFailures) {
-    const { row, line, byteOffset } = entry.row
-    const { stage, code, scrubbed: message } = reason
-    exceptions.push({
-      row,
-      line,
-      byteOffset,
-      kind: entry.kind,
-      rule: entry.rule,
-      content: entry.content,
-      outcome: 'warning',
-      stage,
-      code,
-      field: null,
-      message,
-      batchId: null,
-      person: identity.account(entry.account),
-    })
   }
   return exceptions
 }
@@ -336,8 +300,7 @@ export function leftBehind(
   record: ExportRecord,
   worked: Pick<WorkedChunk, 'rows' | 'outcomes' | 'followUpFailures'>,
 ): LeftBehind[] {
-  const unsent = (outcome: EntryOutcome): Exception | undefined => toException(identity, outcome)
-  return exceptionsOf(identity, worked, unsent).map((one) => {
+  return exceptionsOf(identity, worked).map((one) => {
     const { row, line, rule, content, outcome, stage, code, batchId, sentAs } = one
     const transaction =
       rule === null || content === null ? sentAs : transactionId(record.export_id, row, rule, content)

@@ -49,7 +49,7 @@ async function take(
   }
   const gateway = client(loading.proxy.url, { userToken })
   const ledger = ledgerOf(loading.runLedger)
-  const context = { ...loading.context.assessment, gateway, ledger, concurrency: 1 }
+  const context = { ...loading.context, gateway, ledger, testsAtOnce: 1 }
   const entries = ['ann', 'ben', 'ann'].map((person, at) =>
     entryOf((made: Made) => answeredTest(ANSWERS, made), { person, row: at + 1 }),
   )
@@ -212,7 +212,7 @@ async function goOn(answered: number) {
   const entries = placed([entryOf((made: Made) => answeredTest(ANSWERS, made), { person: 'ann', row: 1 })])
   const place = { exportRow: loading.exportRow, chunk: 1, exportId: EXPORT_ID, ...SPEAKS }
   const gateway = client(loading.proxy.url, { userToken: async () => 'ann' })
-  const { sending, ...context } = loading.context.assessment
+  const { sending, ...context } = loading.context
   const next = loading.startSending()
   const load = (resumed: boolean, by = next) => {
     const accounts = { ...context.accounts, sending: by }

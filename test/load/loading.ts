@@ -205,10 +205,7 @@ export async function startLoading(options: LoadingOptions = {}) {
     suspicion: NO_SUSPICION,
     claims,
     accounts,
-    assessment: {
-      ...{ gateway, sending, accounts, memory: ledger, jobId, concurrency: 8 },
-      ...{ ledger: runLedger, identity: IDENTITY, now: () => clock.now, random: () => 0.5 },
-    },
+    testsAtOnce: 8,
     careTeams: {
       gateway,
       gatewayName: reference.url,

@@ -15,7 +15,7 @@ it('a record may have been sent in a batch without an answer, and in one that wa
   const chunks = { exceptions: async () => [], batches: async () => batches } as unknown as Ledger['chunks']
   const { outcomes, unanswered, unsent, perhapsSent } = await recallChunk(
     { chunks },
-    { exportRow: 1, chunk: 1 },
+    { exportRow: 1, chunk: 1, resumed: true },
     entries,
     new Map(),
   )

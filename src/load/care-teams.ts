@@ -194,15 +194,17 @@ function whoseEntry(
   has: readonly HadCareTeam[],
   isReplaced: boolean,
 ): { readBack?: true; isOthers?: true } {
-  const { transactionId, rule, content } = one.entry
-  const ids = has.filter((had) => isSame(one, had)).map(({ ours }) => ours)
-  if (ids.includes(transactionId)) return one.isUncertain && isReplaced ? { readBack: true } : {}
-  const isThisRecord = (id: string | undefined): boolean => {
-    const parts = id === undefined ? undefined : parseTransactionId(id)
-    // Without ids at the gateway, nobody can tell.
-    return parts === undefined || (parts.rule === rule && content.startsWith(parts.content))
+  const { transactionId, rule, content, observedAt } = one.entry
+  const same = has.filter((had) => isSame(one, had))
+  if (same.some(({ ours }) => ours === transactionId))
+    return one.isUncertain && isReplaced ? { readBack: true } : {}
+  const isThisRecord = ({ ours, listedAt = observedAt }: HadCareTeam): boolean => {
+    const parts = ours === undefined ? undefined : parseTransactionId(ours)
+    // Without ids at the gateway, the date alone can tell.
+    if (parts === undefined) return listedAt === observedAt
+    return parts.rule === rule && content.startsWith(parts.content)
   }
-  return ids.some(isThisRecord) ? {} : { isOthers: true }
+  return same.some(isThisRecord) ? {} : { isOthers: true }
 }
 
 async function finishOf(

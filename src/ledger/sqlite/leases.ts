@@ -254,12 +254,16 @@ async function abandonClaims(
   await statements.run('delete from claim where job_id = ?', jobId)
 }
 
-/** Releases all claims of a finished run. An unfinished run of the job keeps abandoned claims. */
+/**
+ * Releases all claims of a finished run. An unfinished run of the job keeps abandoned claims, and so does a run that was given up, until a run has
+ * looked for its records: the gateway may have entries that no care team of the ledger shows.
+ */
 export async function endOwnClaims(statements: Statements, { jobId }: Lease): Promise<void> {
   await statements.run('delete from claim where job_id = ?', jobId)
   await statements.run(
     `delete from abandoned_claim where job_id = ?
-      and run_id not in (select id from run where job_id = ? and state in ('running', 'interrupted'))`,
+      and run_id not in (select id from run where job_id = ? and (state in ('running', 'interrupted') or (reason = 'given-up'
+        and exists (select 1 from held where held.job_id = run.job_id and sent_until is not null))))`,
     ...[jobId, jobId],
   )
 }

@@ -71,6 +71,8 @@ export interface CareTeamStatements {
   readonly listed: readonly AccountKey[]
   /** Place of the export: a later export has a higher number. */
   readonly arrival: number
+  /** Recognises records that the ledger has as stored. */
+  readonly isStored: (entry: Entry) => boolean
   /** Recognises records that were delivered and replaced since. */
   readonly isReplaced: (entry: Entry) => boolean
 }
@@ -172,7 +174,7 @@ function noteSteps(
   { outcomes, doubtful, twins }: Selected,
   { team }: Person,
   steps: ReturnType<typeof decideEntries>,
-  { isReplaced }: Pick<CareTeamStatements, 'isReplaced'>,
+  { isStored }: Pick<CareTeamStatements, 'isStored'>,
 ): void {
   const has = hadBy(team)
   for (const [entry, step] of steps) {
@@ -181,7 +183,7 @@ function noteSteps(
     if (step.step === 'omit') outcomes.push({ entry, outcome: 'unchanged', passedOver: step.why })
     const one = team.wanted.find((wanted) => wanted.entry === entry)
     if (step.step === 'known' && one !== undefined)
-      outcomes.push({ entry, outcome: 'unchanged', found: true, ...whoseEntry(one, has, isReplaced(entry)) })
+      outcomes.push({ entry, outcome: 'unchanged', found: true, ...whoseEntry(one, has, isStored(entry)) })
   }
 }
 
@@ -192,12 +194,12 @@ function noteSteps(
 function whoseEntry(
   one: WantedCareTeam,
   has: readonly HadCareTeam[],
-  isReplaced: boolean,
+  wasStored: boolean,
 ): { readBack?: true; isOthers?: true } {
   const { transactionId, rule, content, observedAt } = one.entry
   const same = has.filter((had) => isSame(one, had))
   if (same.some(({ ours }) => ours === transactionId))
-    return one.isUncertain && isReplaced ? { readBack: true } : {}
+    return one.isUncertain && !wasStored ? { readBack: true } : {}
   const isThisRecord = ({ ours, listedAt = observedAt }: HadCareTeam): boolean => {
     const parts = ours === undefined ? undefined : parseTransactionId(ours)
     // Without ids at the gateway, the date alone can tell.

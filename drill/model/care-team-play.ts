@@ -565,10 +565,22 @@ class TeamWorld {
     const same = this.gateway.entries.filter(({ npi, name }) => npi === fields.npi && name === fields.name)
     if (same.some(({ ours }) => ours !== undefined) && this.policy === 'resend')
       this.count('sent again: a person has told so')
+    else if (
+      this.isUnread &&
+      same.some(({ ours }) => ours !== undefined) &&
+      same.every(({ ours }) => ours === undefined || this.isUnlearned(ours, fields.npi))
+    )
+      this.count(
+        'stored twice: a given-up run had sent it, the ledger has no care team of it, and the list is unreadable',
+      )
     else if (same.some(({ ours }) => ours !== undefined))
       throw new TeamViolation(`law 1: ${fields.name} is stored while it stands`)
     this.countReceipts(entry.transactionId, 1)
     return this.gateway.store(entry, fields, entry.transactionId, this.now)
+  }
+
+  private isUnlearned(id: string, npi: string): boolean {
+    return this.ofGivenUp.has(id) && this.ledger.row(IDENTITY.npi(npi)) === undefined
   }
 
   private countReceipts(id: string, change: 1 | -1): void {

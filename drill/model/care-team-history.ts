@@ -26,8 +26,15 @@ export type TeamStep =
       readonly dies?: boolean
     }
   | { readonly what: 'first again'; readonly job: number; readonly dies?: boolean }
-  /** A job reads all its exports again, looks once more for what is in doubt, or runs without an export. */
-  | { readonly what: 'night' | 'look' | 'no export'; readonly job: number }
+  /** A person corrects a rejected row of the job's last export. */
+  | { readonly what: 'correct reject'; readonly job: number; readonly line: Omit<TeamLine, 'provider'> }
+  /** A job reads all its exports again, looks once more for what is in doubt, sends that again, or runs without an export. */
+  | { readonly what: 'night' | 'look' | 'resend' | 'no export'; readonly job: number }
+  /**
+   * A look that sends nothing; a person says that the gateway has what is in doubt, and is right; an interrupted run is given up, and what it has
+   * sent is looked for by the next one.
+   */
+  | { readonly what: 'reconcile' | 'accept' | 'give up'; readonly job: number }
   /** Somebody else enters a provider, or marks one. */
   | { readonly what: 'others enter'; readonly provider: number; readonly practice: number }
   | { readonly what: 'others mark'; readonly provider: number }
@@ -74,7 +81,25 @@ const step: fc.Arbitrary<TeamStep> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ what: fc.constant('first again' as const), job, dies }) },
   {
     weight: 3,
-    arbitrary: fc.record({ what: fc.constantFrom('night', 'night', 'look', 'no export' as const), job }),
+    arbitrary: fc.record({
+      what: fc.constantFrom('night' as const, 'night', 'night', 'look', 'look', 'no export', 'resend'),
+      job,
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      what: fc.constantFrom('reconcile' as const, 'reconcile', 'accept', 'give up', 'give up'),
+      job,
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      what: fc.constant('correct reject' as const),
+      job,
+      line: fc.record({ practice: fc.nat(1), primary: fc.constantFrom(true, false, 'unsaid' as const) }),
+    }),
   },
   {
     weight: 1,

@@ -8,11 +8,11 @@ import {
   type MissingCareTeam,
   THE_PERSON,
 } from '../../src/ledger/ledger.ts'
+import { JobMemory } from './care-team-memory.ts'
 
 export class TeamLedger {
   private rows = new Map<string, KnownCareTeam>()
-  /** Contents in doubt, by job. */
-  private readonly held = new Map<number, Set<string>>()
+  private readonly memories = new Map<number, JobMemory>()
   private readonly listed = new Map<
     number,
     { arrival: number; npis: Map<string, MissingCareTeam & { arrival: number }> }
@@ -42,11 +42,10 @@ export class TeamLedger {
     this.account = account
   }
 
-  /** Contents in doubt of a job. */
-  doubtsOf(job: number): Set<string> {
-    const held = this.held.get(job) ?? new Set()
-    this.held.set(job, held)
-    return held
+  memoryOf(job: number): JobMemory {
+    const memory = this.memories.get(job) ?? new JobMemory()
+    this.memories.set(job, memory)
+    return memory
   }
 
   row(npi: string): KnownCareTeam | undefined {
@@ -92,15 +91,31 @@ export class TeamLedger {
     }
   }
 
-  /** @param accounts all that the job has, where its run has finished */
   letGo(
     job: number,
-    accounts: readonly string[] = [...new Set([...this.holders.keys(), ...this.abandoned.keys()])],
+    accounts: Iterable<string> = new Set([...this.holders.keys(), ...this.abandoned.keys()]),
   ): void {
     for (const account of accounts) {
       if (this.holders.get(account) === job) this.holders.delete(account)
       this.abandoned.get(account)?.delete(job)
     }
+  }
+
+  /** Later runs of the job are others than the one that is given up: it keeps what it has abandoned, until its records are looked for. */
+  giveUp(job: number, now: number): void {
+    this.abandon(job, now)
+    for (const by of this.abandoned.values()) {
+      const at = by.get(job)
+      by.delete(job)
+      if (at !== undefined) by.set(givenUp(job), at)
+    }
+    this.finish(job)
+  }
+
+  /** Ends all claims of a run that has finished. */
+  finish(job: number): void {
+    this.letGo(job)
+    if (!this.memoryOf(job).isUnasked()) for (const by of this.abandoned.values()) by.delete(givenUp(job))
   }
 
   isAbandonedBefore(job: number, account: string): boolean {
@@ -117,8 +132,8 @@ export class TeamLedger {
   }
 
   private heldContents(contents: readonly string[]): Set<string> {
-    const held = new Set([...this.held.values()].flatMap((one) => [...one]))
-    return new Set(contents.filter((content) => held.has(content)))
+    const memories = [...this.memories.values()]
+    return new Set(contents.filter((content) => memories.some((one) => one.isHeld(content))))
   }
 
   noteListed(job: number, arrival: number, listed: readonly ListedCareTeam[]): void {
@@ -163,3 +178,6 @@ export class TeamLedger {
     for (const { npi } of missing) this.listed.get(jobId)?.npis.delete(npi)
   }
 }
+
+/** Runs of a job that were given up, as one. */
+const givenUp = (job: number): number => -job

@@ -12,23 +12,49 @@
  * 7. An entry has no more receipts than it was stored, where nobody else enters an equal one. One more by read-back is counted: of an entry that its
  *    row has taken back, and says again behind an unreadable list.
  */
+
+import { gunzipSync } from 'node:zlib'
 import { GatewayError } from '../../src/gateway/gateway-error.ts'
-import { type ClaimRequest, type KnownCareTeam, type Ledger, noTallies } from '../../src/ledger/ledger.ts'
+import {
+  type ClaimRequest,
+  type ExportRecord,
+  type KnownCareTeam,
+  type Lease,
+  type Ledger,
+  type LeftEvent,
+  NO_SUSPICION,
+  noTallies,
+} from '../../src/ledger/ledger.ts'
 import { packEntries } from '../../src/ledger/packed-records.ts'
-import { type Listing, listingOf, noteMissing, settleOwed } from '../../src/load/care-team-owed.ts'
+import { listingOf, noteMissing, settleOwed } from '../../src/load/care-team-owed.ts'
 import { isMarkOwed, isMissing } from '../../src/load/care-team-slot.ts'
 import { type CareTeamContext, createOwedBook } from '../../src/load/care-team-work.ts'
 import { type CareTeamsOfChunk, careTeamsOf, careTeamsToClaim } from '../../src/load/care-teams.ts'
-import { shareFate } from '../../src/load/chunk-decisions.ts'
+import { ChunkDecisions } from '../../src/load/chunk-decisions.ts'
 import { createClaims } from '../../src/load/claims.ts'
+import type { Surroundings } from '../../src/load/decide.ts'
+import { type LoadedChunk, waitForLate } from '../../src/load/load-chunk.ts'
 import { recallChunk } from '../../src/load/recall.ts'
-import type { Entry } from '../../src/model/entry.ts'
-import { type EntryOutcome, Outcomes } from '../../src/model/outcome.ts'
-import { receiptsOf } from '../../src/run/receipts.ts'
-import { careTeam, DAY_MS, entryOf, IDENTITY, OBSERVED_AT } from '../../test/load/made-up-entries.ts'
+import { ChunkSlots } from '../../src/load/slots.ts'
+import { countChunk } from '../../src/model/balance.ts'
+import { type Entry, rowKeysOf, sentUnder } from '../../src/model/entry.ts'
+import type { EntryOutcome } from '../../src/model/outcome.ts'
+import { leftByGivingUp } from '../../src/run/give-up.ts'
+import { type AppendedFile, type Receipt, receiptsOfSent } from '../../src/run/receipts.ts'
+import { releaseDoubts, sentIds } from '../../src/run/settle-doubts.ts'
+import { settleChunk } from '../../src/run/settlement.ts'
+import {
+  careTeam,
+  DAY_MS,
+  EXPORT_ID,
+  entryOf,
+  IDENTITY,
+  OBSERVED_AT,
+} from '../../test/load/made-up-entries.ts'
 import { type TeamEntry, TeamGateway } from './care-team-gateway.ts'
 import type { TeamHistory, TeamLine, TeamStep } from './care-team-history.ts'
 import { TeamLedger } from './care-team-ledger.ts'
+import type { JobMemory } from './care-team-memory.ts'
 
 export class TeamViolation extends Error {}
 class Killed extends Error {}
@@ -48,6 +74,8 @@ interface Export {
   readonly entries: readonly Entry[]
   /** The export that has come first under its name; undefined for that one. */
   readonly first?: Export
+  /** True for corrected rejects: they speak of single rows. */
+  readonly isCorrected?: true
 }
 
 interface Said {
@@ -56,22 +84,34 @@ interface Said {
   readonly arrival: number
 }
 
-/** What a process has sent of an open chunk. */
-type Sent = Map<Entry, 'unanswered' | 'accepted' | 'rejected'>
+/** What a process has sent of an open chunk; `found`: a look has shown it since. */
+type Sent = Map<Entry, 'unanswered' | 'accepted' | 'found' | 'rejected'>
 
 interface Job {
   readonly id: number
   /** Exports that lie there, and all that have come: a name is delivered again with other bytes. */
   exports: readonly Export[]
   readonly said: Export[]
-  /** Content that is stored, and newest word, by row key. */
-  readonly stored: Map<string, string>
-  readonly latest: Map<string, { readonly arrival: number; readonly content: string }>
+  readonly memory: JobMemory
+  /** Exports that were read to their end. */
+  readonly read: Set<Export>
+  /** Entries whose last outcome is a reject. */
+  readonly rejected: Set<Entry>
+  /** Newest word by row key. */
+  readonly latest: Map<string, Newest>
   open: { readonly file: Export; readonly sent: Sent; readonly isResumed: boolean } | undefined
 }
 
+interface Newest {
+  readonly arrival: number
+  readonly row: number
+  readonly content: string
+  /** True where a person has corrected the row. */
+  readonly isCorrected: boolean
+}
+
 interface Sendable {
-  readonly outcomes: Outcomes
+  readonly decisions: ChunkDecisions
   readonly entries: readonly Entry[]
   readonly mayBeSent: (entry: Entry) => boolean
 }
@@ -94,7 +134,7 @@ class TeamWorld {
   private now = 1_700_000_000_000
   private faultAt = 0
   private arrivals = 0
-  private isLooking = false
+  private policy: Surroundings['doubts'] = 'hold'
   /** True where the process is killed once it has its claims. */
   private dies = false
   private hasOthersMarked = false
@@ -106,6 +146,8 @@ class TeamWorld {
   private isUnread = false
   /** Times that an entry was stored, less its receipts, by our id. */
   private readonly unreceipted = new Map<string, number>()
+  /** Ids sent by runs that were given up before they learned the care team. */
+  private readonly ofGivenUp = new Set<string>()
   private readonly heard = new Set<Entry>()
   /** Entries with an outcome that no later reading can change: of an export that is not there any more, the others are left as reported. */
   private readonly settled = new Set<Entry>()
@@ -123,7 +165,9 @@ class TeamWorld {
       id,
       exports: [],
       said: [],
-      stored: new Map(),
+      memory: this.ledger.memoryOf(id),
+      read: new Set(),
+      rejected: new Set(),
       latest: new Map(),
       open: undefined,
     }))
@@ -160,9 +204,22 @@ class TeamWorld {
       }
       case 'night':
       case 'look':
-        this.isLooking = step.what === 'look'
+      case 'resend':
+        this.policy = step.what === 'night' ? 'hold' : step.what
         await this.night(this.jobOf(step))
-        this.isLooking = false
+        this.policy = 'hold'
+        return
+      case 'correct reject':
+        await this.correctReject(this.jobOf(step), step.line)
+        return
+      case 'reconcile':
+        await this.reconcile(this.jobOf(step))
+        return
+      case 'accept':
+        await this.accept(this.jobOf(step))
+        return
+      case 'give up':
+        await this.giveUp(this.jobOf(step))
         return
       case 'no export':
         await this.attempt(this.jobOf(step), async () => {})
@@ -221,6 +278,96 @@ class TeamWorld {
     return last?.first === undefined ? undefined : { ...last.first, first: last.first, arrival }
   }
 
+  /** Corrected rows keep their place in the export. */
+  private async correctReject(job: Job, { practice, primary }: Omit<TeamLine, 'provider'>): Promise<void> {
+    const last = job.exports.at(-1)
+    const at = last?.entries.findIndex((entry) => job.rejected.has(entry)) ?? -1
+    const line = last?.lines[at]
+    if (last === undefined || line === undefined || job.open !== undefined) return
+    const corrected = { provider: line.provider, practice, primary }
+    const entry = entryFor(corrected, last.day, at + 1, `${job.id}-${last.arrival}`)
+    const { arrival, day } = last
+    const file = { arrival, day, lines: [corrected], entries: [entry], isCorrected: true } as const
+    job.said.push(file)
+    await this.attempt(job, () => this.read(job, file))
+    this.count('a reject is corrected')
+  }
+
+  /** A look at what is in doubt. An interrupted run stays so: what is found is settled when it goes on. */
+  private async reconcile(job: Job): Promise<void> {
+    this.now += LAG
+    for (const [entry, state] of job.open?.sent ?? []) {
+      if (state !== 'unanswered') continue
+      const outcome = this.lookFor(entry)
+      if (outcome === undefined) job.open?.sent.delete(entry)
+      else if (outcome.outcome === 'accepted') job.open?.sent.set(entry, 'found')
+    }
+    await this.release(job, 'read-back', (entry) => {
+      const outcome = this.lookFor(entry)
+      return outcome === undefined ? 'miss' : outcome.outcome === 'accepted' ? 'find' : undefined
+    })
+  }
+
+  /** A person who is right says that the gateway has what is in doubt. */
+  private async accept(job: Job): Promise<void> {
+    if (job.open === undefined)
+      await this.release(job, 'decision', (entry) => (this.isThere(entry) ? 'accept' : undefined))
+  }
+
+  private async release(
+    job: Job,
+    learnedFrom: 'read-back' | 'decision',
+    judge: (entry: Entry) => LeftEvent | undefined,
+  ): Promise<void> {
+    const { ledger } = job.memory
+    const contents = job.memory.inDoubt()
+    const ids = sentIds(await ledger.left.inDoubtWith(job.id, [...contents]))
+    const all = [...job.exports, ...job.said.filter(({ isCorrected }) => isCorrected)]
+    const events = new Map<string, LeftEvent>()
+    for (const entry of all.flatMap(({ entries }) => entries)) {
+      const { content, transactionId } = entry
+      if (!contents.has(content) || events.has(content)) continue
+      const event = judge(sentUnder(entry, ids.get(content) ?? transactionId))
+      if (event !== undefined) events.set(content, event)
+      this.count(`${learnedFrom}: ${event ?? 'unknown'}`)
+    }
+    if (events.size === 0) return
+    const { ruling, sentAs } = await releaseDoubts(ledger, job.id, events)
+    for (const receipt of receiptsOfSent(sentAs, learnedFrom)) this.receipt(receipt)
+    job.memory.rule(ruling)
+  }
+
+  private async giveUp(job: Job): Promise<void> {
+    const { open, memory } = job
+    if (open === undefined) return
+    const record = { id: open.file.arrival, export_id: EXPORT_ID }
+    const ledger = {
+      ...memory.ledger,
+      exports: {
+        ofRun: async () => [record],
+        arrivalOf: async () => open.file.arrival,
+        orders: async () => new Map(),
+      },
+      chunks: { ...memoryOf(open.sent).chunks, ofExport: async () => [{ number: 1, state: 'open' }] },
+    } as unknown as Parameters<typeof leftByGivingUp>[0]
+    const run = { id: 'run', job_id: job.id } as Parameters<typeof leftByGivingUp>[1]
+    const { receipts, left } = await leftByGivingUp(ledger, run)
+    for (const receipt of receipts) this.receipt(receipt)
+    memory.rule(left.ruling)
+    for (const [entry, state] of open.sent) {
+      this.ofGivenUp.add(entry.transactionId)
+      if (state === 'unanswered') {
+        const { row, rule, content } = entry
+        const place = { exportId: EXPORT_ID, row: row.row, rule, content, batchId: 'batch' }
+        memory.sentByGivenUp.set(content, place)
+      }
+    }
+    for (const one of left.sent) memory.hold([one], one.isTaken ? 0 : this.now)
+    job.open = undefined
+    this.ledger.giveUp(job.id, this.now)
+    this.count('given up')
+  }
+
   private async night(job: Job): Promise<void> {
     await this.attempt(job, async () => {
       for (const file of job.exports) await this.read(job, file)
@@ -241,7 +388,7 @@ class TeamWorld {
       await work()
       this.current = { job: job.id, lines: [] }
       await settleOwed(context)
-      this.ledger.letGo(job.id)
+      this.ledger.finish(job.id)
     } catch (error) {
       if (!(error instanceof Killed)) throw error
       this.count('killed')
@@ -261,8 +408,9 @@ class TeamWorld {
         this.ledger.forgetListed(job.id, missing)
       },
     }
-    if (this.history.missing === 'delete') await noteMissing({ ...context, runLedger }, job.id, file.arrival)
+    if (this.listsTeams(file)) await noteMissing({ ...context, runLedger }, job.id, file.arrival)
     job.open = undefined
+    job.read.add(file)
   }
 
   private async chunk(context: CareTeamContext, job: Job, file: Export): Promise<void> {
@@ -276,27 +424,31 @@ class TeamWorld {
       entries,
       { arrival, isBackfill: false },
     )
-    for (const { rowKey, content } of entries)
-      if ((job.latest.get(rowKey)?.arrival ?? 0) <= arrival) job.latest.set(rowKey, { arrival, content })
-    const outcomes = new Outcomes(entries.length)
+    for (const entry of entries) noteLatest(job, file, entry)
+    const keys = rowKeysOf(entries)
+    const [delivered, held] = [job.memory.rowsOf(keys), job.memory.heldOf(keys)]
+    const isAgain = job.read.has(file) || file.isCorrected === true
+    const speaks = {
+      ...{ arrival, isAgain, isBackfill: false, isRenewed: file.isCorrected === true },
+      ...{ orders: new Map(), hashOf: () => ({ first: 0, last: 0 }) },
+    }
+    const slots = new ChunkSlots({ delivered, held }, entries, speaks, { suspicion: NO_SUSPICION })
+    const decisions = new ChunkDecisions(this.decisionContext(context), slots, entries.length)
+    const { outcomes } = decisions
     const { sent = new Map(), isResumed: resumed = false } = job.open ?? {}
-    const key = { exportRow: 1, chunk: 1, resumed }
-    const { perhapsSent, ...recalled } = await recallChunk(memoryOf(sent), key, entries, new Map())
+    const recalled = await recallChunk(memoryOf(sent), { exportRow: 1, chunk: 1, resumed }, entries, held)
     outcomes.note(recalled.outcomes)
-    for (const entry of recalled.unanswered.flatMap((batch) => batch.entries))
-      this.note(outcomes, this.lookFor(entry))
-    const uncertain = this.decideByLedger(job, outcomes.without(entries), listing, outcomes)
+    slots.hear(entries, [])
+    slots.learnOutcomes(recalled.outcomes, () => false)
+    decisions.begin(recalled.unsent, listing)
     const said = {
       entries: entries.filter((entry) => !listing?.isUnlisted(entry)),
-      listed: this.history.missing === 'delete' ? [ACCOUNT] : [],
+      listed: this.listsTeams(file) ? [ACCOUNT] : [],
       arrival,
-      isReplaced: ({ rowKey, content }: Entry) =>
-        (storedBy(outcomes, entries, rowKey) ?? job.stored.get(rowKey)) !== content,
+      isStored: (entry: Entry) => slots.isStored(entry),
+      isReplaced: (entry: Entry) => slots.isReplaced(entry),
     }
-    const claimed = await careTeamsToClaim(context, said, (entry) => {
-      const outcome = outcomes.of(entry)
-      return outcome?.outcome === 'unchanged' && outcome.found !== true
-    })
+    const claimed = await careTeamsToClaim(context, said, decisions.isUnchanged)
     await context.claims.take([...claimed, NEIGHBOUR])
     if (this.dies) {
       this.dies = false
@@ -306,75 +458,67 @@ class TeamWorld {
       accountIds: () => (this.history.hasId ? 'account-1' : undefined),
       registered: new Set<string>(),
       claimed,
+      areUsual: true,
+      isPerhapsSent: () => false,
+      refusalOf: () => undefined,
     }
-    const teams = await careTeamsOf(
-      context,
-      said,
-      accounts,
-      (entry) => perhapsSent.has(entry) || uncertain.has(entry),
+    await waitForLate(waiting(context), decisions.open(recalled.unsent), held)
+    await decisions.look(recalled.unsent, accounts)
+    const settled = recalled.unanswered.flatMap((batch) =>
+      batch.entries.flatMap((one) => this.lookFor(one) ?? []),
     )
+    outcomes.note(settled)
+    slots.learnOutcomes(settled, () => false)
+    decisions.judge(entries, accounts)
+    const { perhapsSent } = recalled
+    const isUncertain = (entry: Entry): boolean => perhapsSent.has(entry) || decisions.isUncertain(entry)
+    const teams = await careTeamsOf(context, said, accounts, isUncertain)
     const mayBeSent = (entry: Entry): boolean =>
-      perhapsSent.has(entry) ||
-      uncertain.has(entry) ||
+      isUncertain(entry) ||
       this.ledger.isAbandonedBefore(job.id, HASH) ||
       this.ledger.row(identity.npi(entry.evidence.npi ?? '')) !== undefined
-    await this.send(context, job, teams, { outcomes, entries, mayBeSent })
-    const { known } = await teams.finish(outcomes)
+    await this.send(context, job, teams, { decisions, entries, mayBeSent })
+    const { known, failures } = await teams.finish(outcomes)
     await context.claims.letGo([...claimed, NEIGHBOUR], known)
-    this.settle(job, file, outcomes)
+    slots.learnOutcomes(outcomes.all(), () => false)
+    await this.settle(job, file, {
+      ...{ outcomes: outcomes.all(), learned: slots.toKeep(), followUpFailures: failures },
+      ...{ rowsCorrected: decisions.rowsCorrected, accounts: { known: 0, refused: 0 } },
+    })
   }
 
-  /** Outcomes by the ledger: sent before, in doubt, or replaced since. */
-  private decideByLedger(
-    job: Job,
-    entries: readonly Entry[],
-    listing: Listing | undefined,
-    outcomes: Outcomes,
-  ): ReadonlySet<Entry> {
-    const uncertain = new Set<Entry>()
-    for (const entry of entries) {
-      const { rowKey, content } = entry
-      const isStored = job.stored.get(rowKey) === content
-      const isOlder = job.latest.get(rowKey)?.content !== content
-      if (isStored) {
-        if (!listing?.isListedAgain(entry)) outcomes.note([{ entry, outcome: 'unchanged' }])
-      } else if (isOlder) outcomes.note([{ entry, outcome: 'unchanged' }])
-      else if (listing?.isUnlisted(entry))
-        outcomes.note([{ entry, outcome: 'unchanged', passedOver: 'care-team-outdated' }])
-      else if (this.ledger.doubtsOf(job.id).has(content)) {
-        if (this.isLooking) uncertain.add(entry)
-        else outcomes.note([inDoubt(entry)])
-      }
+  private listsTeams({ isCorrected }: Export): boolean {
+    return this.history.missing === 'delete' && isCorrected !== true
+  }
+
+  private decisionContext({ stale }: CareTeamContext): ConstructorParameters<typeof ChunkDecisions>[0] {
+    return {
+      ...{ suspicion: NO_SUSPICION, stale, held: this.policy },
+      reconciler: { readBackAny: async () => new Map() },
+      memory: { exports: { withContent: async () => [] } },
     }
-    return uncertain
-  }
-
-  private note(outcomes: Outcomes, outcome: EntryOutcome | undefined): void {
-    if (outcome !== undefined) outcomes.note([outcome])
   }
 
   private async send(
     context: CareTeamContext,
     job: Job,
     teams: CareTeamsOfChunk,
-    { outcomes, entries, mayBeSent }: Sendable,
+    { decisions, entries, mayBeSent }: Sendable,
   ): Promise<void> {
-    const own = twinsIn(entries)
-    const open = outcomes.without(entries).filter((entry) => !own.has(entry))
+    const { outcomes } = decisions
+    const own = decisions.twins(entries)
+    const open = decisions.open(entries).filter((entry) => !own.has(entry))
     const selected = await teams.select(open, outcomes)
     outcomes.note(selected.outcomes)
     if (selected.doubtful.length > 0 && !this.isUnread)
       throw new TeamViolation('law 6: an entry is in doubt, although every list was read')
     if (!selected.doubtful.every(mayBeSent))
       throw new TeamViolation('law 6: an entry is in doubt that nobody can have sent')
-    outcomes.note(selected.doubtful.map(inDoubt))
+    outcomes.note(selected.doubtful.flatMap((entry) => decisions.unlisted(entry) ?? []))
     const twins = new Map([...selected.twins.map(({ entry, first }) => [entry, first] as const), ...own])
-    for (const entry of outcomes.without(entries))
+    for (const entry of decisions.open(entries))
       if (!twins.has(entry)) outcomes.note([await this.create(context, job, entry)])
-    for (const [entry, first] of twins) {
-      const fate = outcomes.of(first)
-      if (fate !== undefined && outcomes.of(entry) === undefined) outcomes.note([shareFate(entry, fate)])
-    }
+    decisions.shareFates(twins)
   }
 
   private async create(context: CareTeamContext, job: Job, entry: Entry): Promise<EntryOutcome> {
@@ -401,22 +545,40 @@ class TeamWorld {
   /** What the list says of an entry without an answer; undefined where it is not there. */
   private lookFor(entry: Entry): EntryOutcome | undefined {
     if (this.fault() % 4 === 1) return inDoubt(entry)
+    return this.isThere(entry) ? { ...accepted(entry), readBack: true } : undefined
+  }
+
+  private isThere(entry: Entry): boolean {
     const { npi, name } = textOf(entry)
     const { keepsIds } = this.history
     const isIt = (one: TeamEntry): boolean =>
       keepsIds
         ? one.ours === entry.transactionId
         : one.npi === npi && one.name === name && one.observedAt === entry.observedAt
-    return this.gateway.entries.some(isIt) ? accepted(entry) : undefined
+    return this.gateway.entries.some(isIt)
   }
 
   private store(entry: Entry): string {
     const fields = textOf(entry)
     const same = this.gateway.entries.filter(({ npi, name }) => npi === fields.npi && name === fields.name)
-    if (same.some(({ ours }) => ours !== undefined))
+    if (same.some(({ ours }) => ours !== undefined) && this.policy === 'resend')
+      this.count('sent again: a person has told so')
+    else if (
+      this.isUnread &&
+      same.some(({ ours }) => ours !== undefined) &&
+      same.every(({ ours }) => ours === undefined || this.isUnlearned(ours, fields.npi))
+    )
+      this.count(
+        'stored twice: a given-up run had sent it, the ledger has no care team of it, and the list is unreadable',
+      )
+    else if (same.some(({ ours }) => ours !== undefined))
       throw new TeamViolation(`law 1: ${fields.name} is stored while it stands`)
     this.countReceipts(entry.transactionId, 1)
     return this.gateway.store(entry, fields, entry.transactionId, this.now)
+  }
+
+  private isUnlearned(id: string, npi: string): boolean {
+    return this.ofGivenUp.has(id) && this.ledger.row(IDENTITY.npi(npi)) === undefined
   }
 
   private countReceipts(id: string, change: 1 | -1): void {
@@ -425,45 +587,87 @@ class TeamWorld {
     this.unreceipted.set(id, left)
   }
 
-  private settle(job: Job, { arrival, entries }: Export, outcomes: Outcomes): void {
-    const doubts = this.ledger.doubtsOf(job.id)
-    for (const one of receiptsOf(outcomes.all(), new Map())) {
-      const id = 'entry' in one ? one.entry.transactionId : one.transactionId
-      const { rowKey, content } = entries.find(({ transactionId }) => transactionId === id) ?? {}
-      const stored = job.stored.get(rowKey ?? '')
-      const wasTakenBack = stored !== undefined && stored !== content && doubts.has(content ?? '')
-      if (!('entry' in one) && wasTakenBack && this.unreceipted.get(id) === 0)
+  private receipt({ transactionId: id, learnedFrom }: Receipt): void {
+    const entry = this.jobs
+      .flatMap(({ said }) => said.flatMap(({ entries }) => entries))
+      .find(({ transactionId }) => transactionId === id)
+    const isLike = (one: TeamEntry): boolean =>
+      entry !== undefined &&
+      one.npi === textOf(entry).npi &&
+      one.name === textOf(entry).name &&
+      one.observedAt === entry.observedAt
+    const isAlike = learnedFrom !== undefined && !this.history.keepsIds && this.gateway.entries.some(isLike)
+    if (isAlike && (this.unreceipted.get(id) ?? 0) === 0)
+      this.count('a receipt of an entry that a gateway without ids shows as an equal one of its date')
+    else this.countReceipts(id, -1)
+  }
+
+  private async settle(job: Job, file: Export, loaded: LoadedChunk): Promise<void> {
+    const { arrival, entries } = file
+    const doubts = job.memory.inDoubt()
+    const isTakenBack = (entry: Entry): boolean => {
+      const stored = job.memory.stored(entry)
+      return stored !== undefined && stored !== entry.content && doubts.has(entry.content)
+    }
+    const takenBack = new Set(entries.filter(isTakenBack).map(({ transactionId }) => transactionId))
+    const receipts = receiptsFile((receipt) => {
+      const { transactionId, learnedFrom } = receipt
+      if (
+        learnedFrom !== undefined &&
+        takenBack.has(transactionId) &&
+        this.unreceipted.get(transactionId) === 0
+      )
         this.count('a receipt by read-back of an entry that its row has taken back and says again')
-      else this.countReceipts(id, -1)
-    }
-    for (const entry of entries) {
-      const outcome = outcomes.of(entry)
-      if (outcome === undefined) throw new TeamViolation('a row has no outcome')
-      const { rowKey, content, observedAt } = entry
-      if (outcome.outcome !== 'rejected' && !this.heard.has(entry)) {
-        this.hasLateWord ||= observedAt < this.newestHeard || arrival < this.newestArrival
-        this.newestHeard = Math.max(this.newestHeard, observedAt)
-        this.newestArrival = Math.max(this.newestArrival, arrival)
-      }
-      if (outcome.outcome === 'accepted' || outcome.outcome === 'unchanged') this.settled.add(entry)
-      // Until it is decided, its word is said again and again.
-      if (outcome.outcome === 'in-doubt') this.hasLateWord = true
-      if (outcome.outcome !== 'rejected' && job.latest.get(rowKey)?.content === content) this.heard.add(entry)
-      if (outcome.outcome === 'in-doubt' && job.stored.get(rowKey) !== content) doubts.add(content)
-      else doubts.delete(content)
-      if (isStored(outcome) && job.latest.get(rowKey)?.content === content) job.stored.set(rowKey, content)
-      this.count(outcome.outcome === 'unchanged' ? `unchanged ${outcome.passedOver ?? ''}` : outcome.outcome)
-    }
-    if (this.history.missing === 'keep') return
-    const npis = entries.map((entry) => ({
-      npi: IDENTITY.npi(entry.evidence.npi ?? ''),
-      at: entry.observedAt,
+      else this.receipt(receipt)
+    })
+    const rows = [...new Set(entries.map(({ row }) => row))].map((row) => ({
+      source: row.source,
+      outcome: row,
     }))
-    this.ledger.noteListed(
-      job.id,
-      arrival,
-      npis.map((one) => ({ account: HASH, ...one })),
+    const record = {
+      id: arrival,
+      export_id: EXPORT_ID,
+      name: 'export',
+      reading: file.isCorrected ? 'rejects' : 'whole',
+    }
+    const listsTeams = this.listsTeams(file)
+    await settleChunk(
+      {
+        ...{ ledger: job.memory.ledger, identity: IDENTITY, gatewayName: 'gateway', held: this.policy },
+        ...{ receipts, origin: undefined, isBackfill: false, now: () => this.now },
+        runLedger: {
+          lease: { jobId: job.id, runId: 'run' } as Lease,
+          settleChunk: async (settlement) => {
+            job.memory.settle(settlement, { arrival, outcomes: loaded.outcomes })
+            if (settlement.listed !== undefined) this.ledger.noteListed(job.id, arrival, settlement.listed)
+          },
+        },
+      },
+      { record: record as ExportRecord, inFront: [], arrival, listsTeams },
+      receiptsFile(() => {}),
+      { number: 1 },
+      { ...loaded, rows, counts: countChunk(rows, loaded.outcomes, loaded.rowsCorrected) },
     )
+    if (loaded.outcomes.length < entries.length) throw new TeamViolation('a row has no outcome')
+    for (const outcome of loaded.outcomes) this.hear(job, file, outcome)
+  }
+
+  /** Notes for the judgement in the end what a run has made of an entry. */
+  private hear(job: Job, { arrival }: Export, outcome: EntryOutcome): void {
+    const { entry } = outcome
+    const { rowKey, content, observedAt } = entry
+    if (outcome.outcome === 'rejected') job.rejected.add(entry)
+    else job.rejected.delete(entry)
+    if (outcome.outcome !== 'rejected' && !this.heard.has(entry)) {
+      this.hasLateWord ||= observedAt < this.newestHeard || arrival < this.newestArrival
+      this.newestHeard = Math.max(this.newestHeard, observedAt)
+      this.newestArrival = Math.max(this.newestArrival, arrival)
+    }
+    if (outcome.outcome === 'accepted' || outcome.outcome === 'unchanged') this.settled.add(entry)
+    // Until it is decided, its word is said again and again.
+    if (outcome.outcome === 'in-doubt') this.hasLateWord = true
+    if (outcome.outcome !== 'rejected' && job.latest.get(rowKey)?.content === content) this.heard.add(entry)
+    this.count(outcome.outcome === 'unchanged' ? `unchanged ${outcome.passedOver ?? ''}` : outcome.outcome)
   }
 
   private contextOf(job: Job): CareTeamContext {
@@ -572,7 +776,7 @@ class TeamWorld {
     this.faultAt = Number.POSITIVE_INFINITY
     for (const job of this.jobs) await this.attempt(job, async () => {})
     this.judgeDebts()
-    this.isLooking = true
+    this.policy = 'look'
     for (let left = 3; left > 0; left--)
       for (const job of this.jobs) {
         this.now += 60_000
@@ -620,7 +824,7 @@ class TeamWorld {
   private hasLostDoubt(): boolean {
     return this.jobs.some(({ id, exports }) => {
       const contents = new Set(exports.flatMap(({ entries }) => entries.map(({ content }) => content)))
-      return [...this.ledger.doubtsOf(id)].some((content) => !contents.has(content))
+      return [...this.ledger.memoryOf(id).inDoubt()].some((content) => !contents.has(content))
     })
   }
 
@@ -674,9 +878,14 @@ class TeamWorld {
         return
       }
       const ours = has.filter((one) => one.ours !== undefined)
-      if (ours.length > 0)
+      const isUnknown = this.ledger.row(IDENTITY.npi(npi)) === undefined
+      if (ours.length > 0 && isUnknown && ours.every((one) => this.ofGivenUp.has(one.ours ?? '')))
+        this.count(
+          'end: a missing provider whose entry a run sent that was given up before the ledger knew it',
+        )
+      else if (ours.length > 0)
         throw new TeamViolation(`law 5: ${npi} is missing, and stands: ${JSON.stringify(ours)}`)
-      this.count('end: a missing provider is gone')
+      if (ours.length === 0) this.count('end: a missing provider is gone')
       return
     }
     const names = new Set(has.map(({ name }) => name))
@@ -758,21 +967,31 @@ class TeamWorld {
   }
 }
 
-/** Rows that repeat another one: of equal rows, the last is sent. */
-const twinsIn = (entries: readonly Entry[]): Map<Entry, Entry> =>
-  new Map(
-    entries.flatMap((entry) => {
-      const last = entries.findLast((one) => one.rowKey === entry.rowKey && one.content === entry.content)
-      return last === undefined || last === entry ? [] : [[entry, last] as const]
-    }),
-  )
+/** As the slot does: of one export the later row counts, and of a row its correction. */
+function noteLatest({ latest }: Job, { arrival, isCorrected }: Export, entry: Entry): void {
+  const { rowKey, content } = entry
+  const { row } = entry.row
+  const before = latest.get(rowKey)
+  const isOlder =
+    before !== undefined &&
+    (before.arrival > arrival ||
+      (before.arrival === arrival && before.isCorrected && !isCorrected && row <= before.row))
+  if (!isOlder) latest.set(rowKey, { arrival, row, content, isCorrected: isCorrected === true })
+}
 
-const isStored = (outcome: EntryOutcome | undefined): boolean =>
-  outcome?.outcome === 'accepted' || (outcome?.outcome === 'unchanged' && outcome.found === true)
+/** A file whose text goes to a listener, line by line. */
+const receiptsFile = (note: (receipt: Receipt) => void): AppendedFile => ({
+  ...{ path: '', length: 0, close: async () => {} },
+  append: async (bytes) => {
+    const text = bytes[0] === 0x1f ? gunzipSync(bytes).toString() : ''
+    for (const line of text.split('\n')) if (line !== '') note(JSON.parse(line))
+    return 0
+  },
+})
 
-/** Content that the chunk has stored last for a row key. */
-const storedBy = (outcomes: Outcomes, entries: readonly Entry[], rowKey: string): string | undefined =>
-  entries.findLast((one) => one.rowKey === rowKey && isStored(outcomes.of(one)))?.content
+/** Records in doubt of care teams hide no others. */
+const waiting = (context: CareTeamContext) =>
+  ({ ...context, suspicion: NO_SUSPICION }) as unknown as Parameters<typeof waitForLate>[0]
 
 /** True for the newest word of its row key. */
 const isLatest = ({ latest }: Job, { arrival }: Export, { rowKey, content }: Entry): boolean =>
@@ -786,13 +1005,14 @@ const failed = (): GatewayError =>
 /** Batches of an open chunk, one for each entry. */
 function memoryOf(sent: Sent): Pick<Ledger, 'chunks'> {
   const batches = [...sent].map(([entry, state], id) => ({
-    ...{ id, batch_id: 'batch', kind: 'careTeam', records: 1, status: 200, answer: 'accepted' },
+    ...{ id, batch_id: 'batch', kind: 'careTeam', records: 1, status: 200 },
+    answer: state === 'found' ? 'ambiguous' : 'accepted',
     state: state === 'unanswered' ? 'sending' : 'settled',
     holds: packEntries(state === 'rejected' ? [] : [entry]),
   }))
   const exceptions = [...sent].flatMap(([{ row, rule, content }, state]) =>
     state === 'rejected'
-      ? [{ row: row.row, rule, content, outcome: 'rejected', field: null, ...REASON }]
+      ? [{ row: row.row, rule, content, outcome: 'rejected', batch_id: 'batch', field: null, ...REASON }]
       : [],
   )
   const chunks = { exceptions: async () => exceptions, batches: async () => batches }
@@ -802,7 +1022,8 @@ function memoryOf(sent: Sent): Pick<Ledger, 'chunks'> {
 const REASON = { stage: 'submit', code: 'test', message: '', scrubbed: '' } as const
 const accepted = (entry: Entry) => ({ entry, outcome: 'accepted', batchId: 'batch', status: 200 }) as const
 const rejected = (entry: Entry) => ({ entry, outcome: 'rejected', batchId: 'batch', reason: REASON }) as const
-const inDoubt = (entry: Entry) => ({ entry, outcome: 'in-doubt', batchId: null, reason: REASON }) as const
+const inDoubt = (entry: Entry) =>
+  ({ entry, outcome: 'in-doubt', batchId: 'batch', reason: REASON, isAsked: true }) as const
 
 const dateOf = (day: number): number => OBSERVED_AT + day * DAY_MS
 const fieldsOf = ({ provider, practice }: Pick<TeamLine, 'provider' | 'practice'>) => ({

@@ -738,6 +738,8 @@ class World {
     const isLost = this.lost.has(this.keyOf(line.visit))
     if (outcome === 'unchanged' && content !== WITHDRAWN && !stored.includes(content) && !isLost)
       throw new Violation('law 4: unchanged, and not there')
+    if (outcome === 'outdated' && this.slot(this.keyOf(line.visit)).stored === content)
+      throw new Violation('law 4: outdated, and known to be there')
     this.told.set(`${file.delivery} ${row}`, outcome)
   }
 

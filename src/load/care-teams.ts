@@ -71,6 +71,8 @@ export interface CareTeamStatements {
   readonly listed: readonly AccountKey[]
   /** Place of the export: a later export has a higher number. */
   readonly arrival: number
+  /** Recognises records that the ledger has as stored. */
+  readonly isStored: (entry: Entry) => boolean
   /** Recognises records that were delivered and replaced since. */
   readonly isReplaced: (entry: Entry) => boolean
 }
@@ -172,7 +174,7 @@ function noteSteps(
   { outcomes, doubtful, twins }: Selected,
   { team }: Person,
   steps: ReturnType<typeof decideEntries>,
-  { isReplaced }: Pick<CareTeamStatements, 'isReplaced'>,
+  { isStored }: Pick<CareTeamStatements, 'isStored'>,
 ): void {
   const has = hadBy(team)
   for (const [entry, step] of steps) {
@@ -181,7 +183,7 @@ function noteSteps(
     if (step.step === 'omit') outcomes.push({ entry, outcome: 'unchanged', passedOver: step.why })
     const one = team.wanted.find((wanted) => wanted.entry === entry)
     if (step.step === 'known' && one !== undefined)
-      outcomes.push({ entry, outcome: 'unchanged', found: true, ...whoseEntry(one, has, isReplaced(entry)) })
+      outcomes.push({ entry, outcome: 'unchanged', found: true, ...whoseEntry(one, has, isStored(entry)) })
   }
 }
 
@@ -192,17 +194,19 @@ function noteSteps(
 function whoseEntry(
   one: WantedCareTeam,
   has: readonly HadCareTeam[],
-  isReplaced: boolean,
+  wasStored: boolean,
 ): { readBack?: true; isOthers?: true } {
-  const { transactionId, rule, content } = one.entry
-  const ids = has.filter((had) => isSame(one, had)).map(({ ours }) => ours)
-  if (ids.includes(transactionId)) return one.isUncertain && isReplaced ? { readBack: true } : {}
-  const isThisRecord = (id: string | undefined): boolean => {
-    const parts = id === undefined ? undefined : parseTransactionId(id)
-    // Without ids at the gateway, nobody can tell.
-    return parts === undefined || (parts.rule === rule && content.startsWith(parts.content))
+  const { transactionId, rule, content, observedAt } = one.entry
+  const same = has.filter((had) => isSame(one, had))
+  if (same.some(({ ours }) => ours === transactionId))
+    return one.isUncertain && !wasStored ? { readBack: true } : {}
+  const isThisRecord = ({ ours, listedAt = observedAt }: HadCareTeam): boolean => {
+    const parts = ours === undefined ? undefined : parseTransactionId(ours)
+    // Without ids at the gateway, the date alone can tell.
+    if (parts === undefined) return listedAt === observedAt
+    return parts.rule === rule && content.startsWith(parts.content)
   }
-  return ids.some(isThisRecord) ? {} : { isOthers: true }
+  return same.some(isThisRecord) ? {} : { isOthers: true }
 }
 
 async function finishOf(

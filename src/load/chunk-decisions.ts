@@ -59,9 +59,11 @@ export class ChunkDecisions {
       const step = this.stepOf(entry)
       const isNews = step === 'send' || step === 'ask'
       if (isNews || step === 'outdated') this.noteCorrected(entry)
-      if (isNews && listing?.isUnlisted(entry))
-        this.outcomes.note([{ entry, outcome: 'unchanged', passedOver: 'care-team-outdated' }])
-      else if (step === 'unchanged' && listing?.isListedAgain(entry)) this.listedAgain.add(entry)
+      if (isNews && listing?.isUnlisted(entry)) {
+        // Nobody has looked for a record of a run that was given up, and its doubt stays.
+        const passedOver = this.isUnasked(entry) ? 'outdated' : 'care-team-outdated'
+        this.outcomes.note([{ entry, outcome: 'unchanged', passedOver }])
+      } else if (step === 'unchanged' && listing?.isListedAgain(entry)) this.listedAgain.add(entry)
       else this.end(entry, step)
     }
   }
@@ -95,7 +97,7 @@ export class ChunkDecisions {
       this.asked.add(entry)
       const { content } = entry
       if (verdict === 'stored' || (typeof verdict === 'object' && 'storedAs' in verdict)) {
-        const wasStored = this.slots.of(entry).stored === content
+        const wasStored = this.slots.isStored(entry)
         this.slots.learn(entry, { what: 'shown', content })
         const storedAs = typeof verdict === 'object' ? verdict : {}
         const found = wasStored ? {} : { found: true as const, readBack: true as const, ...storedAs }
@@ -103,7 +105,7 @@ export class ChunkDecisions {
         continue
       }
       const what = typeof verdict === 'object' ? await this.inItsPlace(entry, verdict.inItsPlace) : verdict
-      if (what === 'other' && this.slots.isAgain && this.slots.of(entry).stored === content) {
+      if (what === 'other' && this.slots.isAgain && this.slots.isStored(entry)) {
         // The stored record comes from a later export than this one, which is read again.
         this.outcomes.note([{ entry, outcome: 'unchanged' }])
         continue
@@ -168,7 +170,7 @@ export class ChunkDecisions {
    */
   unlisted(entry: Entry): EntryOutcome | undefined {
     // The gateway accepted the entry; its follow-ups are still to be done.
-    if (this.slots.of(entry).stored === entry.content) return { entry, outcome: 'unchanged', found: true }
+    if (this.slots.isStored(entry)) return { entry, outcome: 'unchanged', found: true }
     return this.context.held === 'resend' ? undefined : this.inDoubt(entry, true)
   }
 
@@ -226,6 +228,11 @@ export class ChunkDecisions {
     return doubts.some(({ content, state }) => content === entry.content && state !== 'sent')
   }
 
+  private isUnasked(entry: Entry): boolean {
+    const { doubts } = this.slots.before(entry)
+    return doubts.some(({ content, state }) => content === entry.content && state === 'sent')
+  }
+
   private isDoubted(entry: Entry): boolean {
     return this.slots.of(entry).doubts.some(({ content }) => content === entry.content)
   }
@@ -260,7 +267,7 @@ export class ChunkDecisions {
       case 'unchanged':
       case 'nothing':
       case 'withdrawn':
-        return this.slots.usualOf(entry) === 'known' || this.slots.of(entry).stored === entry.content
+        return this.slots.isStored(entry)
           ? { entry, outcome: 'unchanged' }
           : { entry, outcome: 'unchanged', found: true }
     }

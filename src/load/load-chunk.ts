@@ -375,6 +375,7 @@ async function careTeamWords(
     entries: teams.filter((entry) => !listing?.isUnlisted(entry)),
     listed: chunk.listed,
     arrival: chunk.arrival,
+    isStored: (entry) => slots.isStored(entry),
     isReplaced: (entry) => slots.isReplaced(entry),
   }
 }

@@ -156,9 +156,15 @@ export class ChunkSlots {
     return slot.stored === entry.content || slot.latest?.content !== entry.content
   }
 
-  /** True for a record that is not stored: different content is, or a later word of the row is to be. */
+  /** True where the ledger has the record, and so its receipt: a look that finds it there gives no other. */
+  isStored(entry: Entry): boolean {
+    return this.usualOf(entry) === 'known' || this.of(entry).stored === entry.content
+  }
+
+  /** True for a record that is not stored, or that a later word of the row corrects. */
   isReplaced(entry: Entry): boolean {
-    return this.usualOf(entry) === undefined && this.of(entry).stored !== entry.content
+    if (this.usualOf(entry) !== undefined) return false
+    return !this.isStored(entry) || this.of(entry).latest?.content !== entry.content
   }
 
   of(entry: Entry): Slot {

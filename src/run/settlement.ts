@@ -250,8 +250,10 @@ function doubtEvent(one: EntryOutcome): LeftEvent | undefined {
     case 'accepted':
       return 'deliver'
     case 'unchanged':
+      // A look at the care team has decided against the entry, stored or not: a stored one is deleted, as a deletion is owed.
+      if (one.passedOver !== undefined) return one.passedOver === 'outdated' ? undefined : 'supersede'
       // The gateway has the record, from whatever run.
-      if (!one.found) return one.passedOver === undefined ? 'deliver' : undefined
+      if (!one.found) return 'deliver'
       return one.isOthers ? 'deliver' : 'find'
     case 'rejected':
       return 'refuse'

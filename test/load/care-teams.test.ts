@@ -79,13 +79,16 @@ describe('what the account has', () => {
     expect(await loading.marked()).toEqual(['Test Practice'])
   })
 
-  it('is not said to be of others where the gateway keeps no ids', async () => {
+  it.each([
+    { day: 0, isOthers: undefined },
+    { day: 1, isOthers: true },
+  ])('is said to be of others by its date where the gateway keeps no ids: $day days', async (row) => {
     const loading = await startWith([])
     const text = `[{${made().text}an earlier batch"}}}]`
     await loading.gateway.careTeams.sendBulk(Buffer.from(text), 1)
-    const { outcomes } = await loading.load([made({ day: 1 })])
-    expect(outcomes[0]).toMatchObject({ outcome: 'unchanged', found: true })
-    expect(outcomes[0]).not.toHaveProperty('isOthers')
+    const { outcomes } = await loading.load([made({ day: row.day })])
+    expect(outcomes).toMatchObject([{ outcome: 'unchanged', found: true }])
+    expect({ isOthers: undefined, ...outcomes[0] }).toHaveProperty('isOthers', row.isOthers)
   })
 
   it('is not asked for where the person was registered just now; the same twice in a chunk is sent once', async () => {

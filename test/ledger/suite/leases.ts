@@ -357,6 +357,22 @@ export function leasesSuite(open: OpenLedger): void {
         expect(await claim(other, [ann])).toEqual({ accounts: [ann], abandoned: [ann] })
       })
 
+      it('stay told of behind a run that was given up, until somebody has looked for its records', async () => {
+        const doubt = { rowKey: rowKey(1), rule: 'a'.repeat(8), content: 'b'.repeat(16), series: null }
+        const givenUp = await resumed('one', one.lease.runId)
+        const { id: exportRow } = await addExport(givenUp)
+        const nothingRuled = { run: null, decisions: [], released: [], delivered: [] }
+        const left = { ruling: nothingRuled, sent: [{ ...doubt, exportRow, isTaken: false }] }
+        await givenUp.endRun({ state: 'failed', endedAt: NOW, reason: 'given-up', left })
+        await ledger.leases.release(givenUp.lease)
+        const next = await jobOf('one', 'here:3')
+        await next.endRun({ state: 'finished', endedAt: NOW, reason: null })
+        expect(await claim(other, [ann])).toMatchObject({ abandoned: [ann] })
+        await next.rule({ ...nothingRuled, released: [doubt] }, NOW)
+        await next.endRun({ state: 'finished', endedAt: NOW, reason: null })
+        expect(await claim(other, [ben])).toMatchObject({ abandoned: nothing })
+      })
+
       it('stay told of, whoever had the account since, until the run that abandoned them lets go', async () => {
         const isDead = (owner: string) => owner === 'here:1' || owner === 'here:2'
         const third = await jobOf('third', 'here:3')

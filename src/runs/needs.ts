@@ -52,7 +52,8 @@ async function factsOf(application: NeedsContext, opened: Ledger | undefined): P
     waitingExports: readWaitingExports(home),
     room: isHome ? { free: freeBytes(home), least: settings.minFree, home } : undefined,
   }
-  const latestAt = await lastBackupAt(home)
+  // A server has backups of its own: `waybill backup` refuses.
+  const latestAt = settings.ledger === undefined ? await lastBackupAt(home) : undefined
   const unread = { ...facts, ...NOTHING_KNOWN, backup: { latestAt, firstRunAt: undefined } }
   try {
     const read = async (ledger: Ledger | undefined): Promise<NeedsFacts> =>
@@ -87,7 +88,7 @@ async function inLedger(
   now: number,
   latestAt: number | undefined,
 ): Promise<Omit<NeedsFacts, 'now' | 'refused' | 'waitingExports' | 'room' | 'ledger'>> {
-  const { home } = application.settings
+  const { home, ledger: server } = application.settings
   const work = await ledger.overview.openWork(now)
   const owing = await Promise.all(
     work.owing.map(async ({ run, people }) => ({ summary: await summarise(ledger, home, run), people })),
@@ -106,7 +107,7 @@ async function inLedger(
     unscheduled: await silentTimetables(application, work, now),
     late: await lateOf(application, ledger, work, now),
     copy: work.copy,
-    backup: { latestAt, firstRunAt: work.firstRunAt },
+    backup: { latestAt, firstRunAt: server === undefined ? work.firstRunAt : undefined },
   }
 }
 

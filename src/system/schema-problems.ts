@@ -27,13 +27,14 @@ export function checkWith<Schema extends z.ZodType>(
   }
   // `jitless`: zod would compile a checker, which does not pay for a single check.
   const parsed = schema.safeParse(value, { jitless: true, error })
-  return parsed.success ? { data: parsed.data } : { problems: flatten(parsed.error.issues, known) }
+  return parsed.success ? { data: parsed.data } : { problems: flatten(parsed.error.issues, known, schema) }
 }
 
 /** Replaces the message of a union by the problems of its best branch: the one with the deepest problem, as the author meant that branch. */
 function flatten(
   issues: readonly z.core.$ZodIssue[],
   known: ReadonlyMap<readonly unknown[], readonly string[]>,
+  schema: z.ZodType,
   base: readonly (string | number)[] = [],
 ): SchemaProblem[] {
   return issues.flatMap((issue): SchemaProblem[] => {
@@ -43,7 +44,7 @@ function flatten(
         (branch) => !branch.some((one) => one.code === 'invalid_type' && one.path.length === 0),
       )
       const branches = (ofRightType.length > 0 ? ofRightType : issue.errors).map((branch) =>
-        flatten(branch, known, path),
+        flatten(branch, known, schema, path),
       )
       const deepest = branches.reduce((best, branch) => (depth(branch) > depth(best) ? branch : best))
       if (depth(deepest) > path.length) return deepest
@@ -55,11 +56,29 @@ function flatten(
       const meant = known.get(issue.keys) ?? []
       return issue.keys.map((key) => ({
         path: [...path, key],
-        message: `unknown key "${key}"${didYouMean(key, meant)}`,
+        message: `unknown key "${key}"${didYouMean(key, meant) || placeWords(schema, key)}`,
       }))
     }
     return [{ path, message: issue.message }]
   })
+}
+
+/** Names the blocks of the schema that have the key, if they are two at most. */
+function placeWords(schema: z.ZodType, key: string): string {
+  const places = [...new Set(placesOf(schema, key))].filter((place) => place !== '')
+  return places.length === 1 || places.length === 2 ? `; it belongs into ${places.join(' or ')}` : ''
+}
+
+function placesOf(schema: unknown, key: string, path: readonly string[] = []): string[] {
+  if (schema instanceof z.ZodArray) return placesOf(schema.element, key, path)
+  if (schema instanceof z.ZodUnion) return schema.options.flatMap((one) => placesOf(one, key, path))
+  if (schema instanceof z.ZodPipe) return [schema.in, schema.out].flatMap((one) => placesOf(one, key, path))
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
+    return placesOf(schema.unwrap(), key, path)
+  if (!(schema instanceof z.ZodObject)) return []
+  return Object.entries(schema.shape).flatMap(([name, value]) =>
+    name === key ? path.join('.') : placesOf(value, key, [...path, name]),
+  )
 }
 
 const depth = (problems: readonly SchemaProblem[]): number =>

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { poolOf } from '../../src/ledger/postgres/database.ts'
+import { ALONE, poolOf } from '../../src/ledger/postgres/database.ts'
 import { openPostgresLedger } from '../../src/ledger/postgres/open-ledger.ts'
 import { createAccountIdCipher } from '../../src/ledger/sealed-ids.ts'
 import { asAdmin, emptySchema } from '../postgres/server.ts'
@@ -62,6 +62,17 @@ test('a job is not taken over in the middle of a transaction of its run, and the
     run.saveAccounts('gateway', [{ reference: PERSON, accountId: 'a', sentBefore: null }], 0),
   ).rejects.toMatchObject({ code: 'lease-lost' })
   expect(await other.people.accounts('gateway', [PERSON])).toEqual(new Map())
+})
+
+test('a look whether a run has stopped waits for no writer of another machine', async () => {
+  const url = await emptySchema()
+  const ledger = await opened(url)
+  await beginRun(ledger)
+  await ledger.leases.stop('run-1', { by: 'ann', note: null, at: 0 }, () => false)
+  const writing = await connected(url)
+  await writing.query('begin')
+  await writing.query(ALONE)
+  expect(await ledger.leases.isStopping('run-1', 0, () => false)).toBe(true)
 })
 
 test('of many connections that ask for a job at once, one has it', async () => {

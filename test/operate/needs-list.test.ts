@@ -6,6 +6,7 @@ import { ANN, BEN, CLINIC, HEADER, JOB } from '../cli/clinic.ts'
 import { unanswered } from '../cli/left-behind.ts'
 import { runIds, steadily } from '../cli/nights.ts'
 import { PASS } from '../faults/fault-proxy.ts'
+import { emptySchema } from '../postgres/server.ts'
 import { openScene, wrong } from './scene.ts'
 import { BROKEN } from './situations/refused-starts.ts'
 
@@ -19,6 +20,16 @@ test('no backup for a month: a need of the installation', async () => {
   expect(await scene.needs()).toMatchObject([{ cause: 'backup-old', jobs: [] }])
   expect(await scene.needs('--job', 'clinic')).toHaveLength(1)
   await scene.look('backup', 'saved.sqlite')
+  expect(await scene.needs()).toEqual([])
+})
+
+test('a ledger on a server is backed up by the server: nobody is asked for a backup that the command refuses', async () => {
+  const scene = await openScene({ environment: { WAYBILL_LEDGER: await emptySchema() } })
+  await scene.deliver('a.csv', HEADER + ANN)
+  expect((await scene.run()).code).toBe(0)
+  // As it stays behind in a home whose ledger has moved.
+  await scene.write('home/last-backup', '2020-03-02T07:15:00.000Z')
+  await scene.later(31, 'runs')
   expect(await scene.needs()).toEqual([])
 })
 

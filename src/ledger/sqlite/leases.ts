@@ -105,11 +105,13 @@ const stopping = ({ db, dialect, write }: Exclusive): Stopping => ({
     const own = run.where('lease.job_id', '=', jobId).where('lease.token', '=', token)
     return (await own.executeTakeFirst())?.stop_by ?? undefined
   },
-  isStopping: (runId, at, isDead) =>
-    write(async (writer, statements) => {
-      const run = await inProgress(writer, dialect, runId, at, isDead)
-      if (run === undefined || run.stop_by === null) return false
-      if (run.isHeld) return true
+  async isStopping(runId, at, isDead) {
+    // Most looks find a held job: a look takes no turn from whoever writes.
+    const seen = await toStop(db, dialect, runId, at, isDead)
+    if (seen === undefined || seen.isHeld) return seen !== undefined
+    return write(async (writer, statements) => {
+      const run = await toStop(writer, dialect, runId, at, isDead)
+      if (run === undefined || run.isHeld) return run !== undefined
       // A halted process that wakes writes nothing more; the next run settles its requests in flight.
       await endLeases(statements, run.job_id, 0)
       await writer
@@ -119,22 +121,29 @@ const stopping = ({ db, dialect, write }: Exclusive): Stopping => ({
         .where('id', '=', runId)
         .execute()
       return false
-    }),
+    })
+  },
 })
+
+/** Finds a run in progress that is to stop. */
+async function toStop(...looked: Parameters<typeof inProgress>) {
+  const run = await inProgress(...looked)
+  return run?.stop_by === null ? undefined : run
+}
 
 /** Finds a run in progress; undefined if the run is over, or if another run holds the job. */
 async function inProgress(
-  writer: Writer,
+  database: Kysely<LedgerTables>,
   dialect: Dialect,
   runId: string,
   at: number,
   isDead: (owner: string) => boolean,
 ) {
-  const running = writer.selectFrom('run').where('id', '=', runId).where('state', '=', 'running')
+  const running = database.selectFrom('run').where('id', '=', runId).where('state', '=', 'running')
   const run = await running.select(['job_id', 'stop_by']).executeTakeFirst()
   if (run === undefined) return undefined
-  const now = await leaseTime(writer, dialect, at)
-  const held = (await leasesOfJob(writer, run.job_id)).filter((one) => isHeld(one, now, isDead))
+  const now = await leaseTime(database, dialect, at)
+  const held = (await leasesOfJob(database, run.job_id)).filter((one) => isHeld(one, now, isDead))
   const isOthers = held.length > 0 && held.every((one) => one.run_id !== runId)
   return isOthers ? undefined : { ...run, isHeld: held.length > 0 }
 }

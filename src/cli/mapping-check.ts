@@ -145,7 +145,7 @@ async function fitOf(
   limit: number,
 ): Promise<Fit> {
   const opened = await openExport(file, mapping.read, limits, version)
-  const { columns, rows, notes } = opened
+  const { columns, below, rows, notes } = opened
   const { reads } = mapping.compiled
   const findings = columns === undefined ? [] : unknownColumns(reads, columns)
   if (findings.length > 0) {
@@ -159,7 +159,7 @@ async function fitOf(
     )
   }
   const { mapping: joined } = await joinExports(mapping, name, beside)
-  const map = joined.compiled.bind(columns, name, context.now())
+  const map = joined.compiled.bind(columns, name, context.now(), below)
   const coverage = createCoverage(mapping.definition)
   const fit = await watchFit(context.settings, mapping, columns)
   const watch = await ofLedger(context, (ledger) => watchDelivered(ledger, joined, context.now()))
@@ -438,7 +438,7 @@ export async function bound(
   const loaded = await readMapping(settings, name)
   const { mapping } = await joinExports(loaded, exportName, beside)
   const opened = await openExport(file, mapping.read, limits)
-  const map = mapping.compiled.bind(opened.columns, exportName, now())
+  const map = mapping.compiled.bind(opened.columns, exportName, now(), opened.below)
   return { read: mapping.read, mapping, opened, map }
 }
 

@@ -65,5 +65,10 @@ async function boundKept(
   { name, file, limits }: ReceivedExport,
 ): Promise<Bound> {
   const opened = await openExport(file, mapping.read, limits)
-  return { read: mapping.read, mapping, opened, map: mapping.compiled.bind(opened.columns, name, now()) }
+  return {
+    read: mapping.read,
+    mapping,
+    opened,
+    map: mapping.compiled.bind(opened.columns, name, now(), opened.below),
+  }
 }

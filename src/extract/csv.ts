@@ -81,6 +81,8 @@ export function csvFormat({ dialect, expected, ragged, invalidEncoding, transcod
         const { row, line, byteOffset } = frame
         if (expected?.isOtherHeader(found) === true)
           return unreadable(bytes, frame, { fault: 'rest-unreadable', message: REST_UNDER_OTHER_HEADER })
+        if (frame.lines > 1 && expected !== undefined && holdsRowEnd(found, expected.width, delimiter))
+          return unreadable(bytes, frame, ROW_IN_QUOTES)
         if (expected === undefined || found.length === expected.width)
           return { kind: 'cells', row, line, byteOffset, cells: found }
         const cells = fitted(found, expected.width, ragged)
@@ -89,6 +91,26 @@ export function csvFormat({ dialect, expected, ragged, invalidEncoding, transcod
       })
     },
   }
+}
+
+const ROW_IN_QUOTES: FrameFault = {
+  fault: 'row-quote-broken',
+  message:
+    'a quoted cell holds the end of a row and the beginning of the next: a quote is missing or too many',
+}
+/** In narrower tables, an address of two lines has as many delimiters. */
+const FEWEST_CELLS = 6
+
+/** True where quotes joined rows: in a cell, the first line completes the row, and the last line begins another up to the same column. */
+function holdsRowEnd(cells: readonly string[], width: number, delimiter: string): boolean {
+  if (width < FEWEST_CELLS) return false
+  return cells.some((cell, at) => {
+    const lines = cell.split(/\r\n|[\r\n]/)
+    const counts = lines.map((line) => line.split(delimiter).length - 1)
+    const [first, ...rest] = counts
+    const last = rest.pop()
+    return first === width - 1 - at && last === at && rest.every((count) => count === width - 1)
+  })
 }
 
 const CUT_BY_BYTE: FrameFault = {

@@ -61,6 +61,8 @@ export interface OpenFormat {
   readonly notes?: readonly string[]
   /** CSV, workbook: trimmed names of the header (or of `read.columns`). A column with an empty name cannot be mapped. */
   readonly columns?: readonly string[]
+  /** Cells of the records that `header.skip` leaves out, as of units. */
+  readonly below?: readonly (readonly string[])[]
   /** True for a plain file in UTF-8: reading from a later row skips the bytes before. */
   readonly seekable: boolean
   /**

@@ -48,6 +48,7 @@ export async function openCsv(
       : statedCount(path, read.trailer.count.cell, trailer)
   return {
     columns: data.columns,
+    below: data.below,
     seekable: source.seekable,
     rows: (from) =>
       from === undefined
@@ -144,6 +145,7 @@ interface Data {
   readonly origin: Origin
   /** Records before the first row. */
   readonly before: number
+  readonly below: Header['below']
 }
 
 async function dataOf(
@@ -152,11 +154,12 @@ async function dataOf(
   top: Origin,
   blocks: AsyncIterable<readonly Row[]>,
 ): Promise<Data> {
-  if (header === 'none') return { columns, origin: top, before: 0 }
+  if (header === 'none') return { columns, origin: top, before: 0, below: [] }
   const found = await readHeader(path, header, duplicates, blocks)
   const { line, byteOffset } = found.origin
   return {
     columns: found.columns,
+    below: found.below,
     origin: { row: -header.skip, line, byteOffset },
     before: 1 + header.skip,
   }
@@ -202,6 +205,8 @@ interface Header {
   /** Trimmed; a name may be empty. */
   readonly columns: readonly string[]
   readonly origin: Origin
+  /** Cells of the records to skip. */
+  readonly below: readonly (readonly string[])[]
 }
 
 type HeaderPlace = Exclude<CsvDefinition['header'], 'none'>
@@ -255,7 +260,8 @@ export async function readHeader(
   const columns = columnsOf(path, row, row.cells, duplicates)
   const below = rows.slice(rows.indexOf(row) + 1).slice(0, place.skip)
   const dated = below.find((one) => one.kind === 'cells' && one.cells.some(isDate))
-  if (dated === undefined) return { columns, origin: row }
+  if (dated === undefined)
+    return { columns, origin: row, below: below.flatMap((one) => (one.kind === 'cells' ? [one.cells] : [])) }
   throw exportError(path, 'A record that `read.header.skip` leaves out has a date, like a row.', {
     line: dated.line,
     remedy: 'If this export lacks a record below the header, as of units, correct `skip` or ask the vendor.',

@@ -46,6 +46,7 @@ export async function openXlsx(
     usingPackage(path, compression, (opened) => rowsOf(path, opened, read, found, from))
   return {
     columns: top.columns,
+    below: top.below,
     seekable: false,
     sheet: sheet.name,
     notes: survey.notes,
@@ -128,14 +129,14 @@ async function topOf(
   sheet: SheetEntry,
   { header, columns, duplicates }: XlsxDefinition,
 ): Promise<Top> {
-  if (header === 'none') return { columns: columns ?? [], line: 0 }
+  if (header === 'none') return { columns: columns ?? [], below: [], line: 0 }
   const from = header.line ?? 1
   async function* blocks(): AsyncGenerator<readonly Row[]> {
     for await (const rows of rowsIn(book, sheet))
       yield rows.filter(({ line }) => line >= from).map((row) => asCells(row, 0, row.cells))
   }
   const found = await readHeader(book.path, header, columns === undefined ? duplicates : 'number', blocks())
-  return { columns: columns ?? found.columns, line: found.origin.line }
+  return { columns: columns ?? found.columns, below: found.below, line: found.origin.line }
 }
 
 async function* rowsOf(
@@ -196,6 +197,7 @@ function unreadable({ line, offset, cells }: SheetRow, row: number, fault: RowFa
 
 interface Top {
   readonly columns: readonly string[]
+  readonly below: readonly (readonly string[])[]
   /** Number of the row; 0 for no header. */
   readonly line: number
 }

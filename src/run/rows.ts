@@ -72,7 +72,8 @@ export async function openReading(
   limits: ContentLimits,
   startedAt: number,
 ): Promise<OpenRows> {
-  const bind = (opened: OpenExport): RowMapper => mapping.compiled.bind(opened.columns, name, startedAt)
+  const bind = ({ columns, below }: OpenExport): RowMapper =>
+    mapping.compiled.bind(columns, name, startedAt, below)
   if (reading === 'whole') {
     const opened = await openExport(file, mapping.read, limits, version)
     return { opened, mapper: bind(opened) }

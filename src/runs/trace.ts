@@ -420,7 +420,7 @@ async function* rowsOf(
   startedAt: number,
 ): AsyncGenerator<number> {
   const { mapping, opened } = await openAgain(ledger, record)
-  const mapper = mapping.compiled.bind(opened.columns, record.name, startedAt)
+  const mapper = mapping.compiled.bind(opened.columns, record.name, startedAt, opened.below)
   for await (const block of opened.rows())
     for (const row of block) {
       const outcome = mapper(row)

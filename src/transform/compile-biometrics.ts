@@ -84,9 +84,19 @@ const constantUnit = (spelling: string): CompiledUnit => ({
   read: () => spelling,
 })
 
+const CUT = fault('value-part-unread', '`extract` takes a part of a number, or leaves its sign out')
 const OTHER_PARTS = fault('value-part-unread', 'the cell has more or fewer parts than the rules read of it')
 
-/** Compiles a value. Where rules share the parts of a cell (`120/80`), a cell with other parts is none of them. */
+/** Numbers in a text, each with its comparator or sign. A hyphen behind a digit is none. */
+const NUMBERS = /(?:[<>≤≥]=?\s*|(?<!\d\s?)[-\u2212])?\d+(?:[.,]\d+)*/g
+/** True for a number that is a part of a number of the cell: `22` of `22,5` or of `<22`. */
+const isCut = (cell: string, number: string): boolean =>
+  /^\d+(?:[.,]\d+)*$/.test(number) && cell.match(NUMBERS)?.includes(number) === false
+
+/**
+ * Compiles a value. Where rules share the parts of a cell (`120/80`), a cell with other parts is none of them; `extract` takes whole
+ * numbers.
+ */
 function compileWholeField(
   context: CompileContext,
   definition: FieldDefinition,
@@ -94,7 +104,19 @@ function compileWholeField(
 ): CompiledField {
   const field = compileField(context, definition, path)
   if (typeof definition === 'string') return field
-  const { from, split, emptyWhen } = definition
+  const { from, split, extract, table, emptyWhen } = definition
+  if (extract !== undefined && table === undefined && typeof from === 'string') {
+    const { read } = compileField(context, from, path)
+    const isPart = (cell: FieldText, text: FieldText): boolean =>
+      typeof cell === 'string' && typeof text === 'string' && isCut(cell, text)
+    return {
+      ...field,
+      read(scope) {
+        const text = field.read(scope)
+        return isPart(read(scope), text) ? CUT : text
+      },
+    }
+  }
   if (split === undefined || split.take < 0 || typeof from !== 'string') return field
   const taken = context.listedIn(`${split.by}\n${from}`, [String(split.take)])
   const { read } = compileField(context, { from, emptyWhen }, path)
@@ -106,6 +128,8 @@ function compileWholeField(
   }
   return { ...field, read: (scope) => (isOther(read(scope)) ? OTHER_PARTS : field.read(scope)) }
 }
+
+const OTHER_UNIT_BELOW = fault('unit-mismatch', 'a line below the header gives another unit than the mapping')
 
 function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | undefined {
   const { context, name = '', path } = site
@@ -127,7 +151,17 @@ function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | u
     const at = definition.form === undefined ? 'unit' : 'form'
     context.report([...path, at], `unit of ${name}: ${fixed.message}${hint}`)
   }
-  return { ...common, unit: { ...constantUnit(unit), fixed } }
+  const { from } = definition
+  const below = from === undefined ? [] : (context.names.textsBelow?.(from) ?? [])
+  const isOther = below.some((text) =>
+    areOther(context, entry, [unit, text.replace(/^[([](.*)[)\]]$/, '$1')]),
+  )
+  const read = (scope: Scope): FieldText => (value.read(scope) === '' ? '' : OTHER_UNIT_BELOW)
+  return {
+    ...common,
+    value: isOther ? { ...value, read } : value,
+    unit: { ...constantUnit(unit), fixed },
+  }
 }
 
 function longForm(site: RuleSite, definition: LongBiometricDefinition): Form {

@@ -23,7 +23,10 @@ interface Judged {
 const KEPT = 10_000
 
 export interface CompiledCode {
-  /** All columns or paths of `firstOf`: the first with a known code decides, else the first with any code. */
+  /**
+   * All columns or paths of `firstOf`: the first with a known code decides, unless a later one contradicts it; else the first with any
+   * code.
+   */
   readonly from: string | undefined
   readonly branch: number
   readonly read: (scope: Scope) => CodeResult
@@ -68,6 +71,11 @@ const MORE = fault('code-damaged', 'the text holds a known code and more')
 const LONGEST_CODE = 200
 
 const MISSING = fault('code-missing', 'there is no code')
+const CONTRADICTED = fault('codes-contradictory', 'two known codes beside each other are of different things')
+
+/** True for two ways to find the same, of which one name begins with the other: `glucose`, `glucose-fasting`. */
+const areAkin = (one: string, other: string): boolean =>
+  one === other || one.startsWith(`${other}-`) || other.startsWith(`${one}-`)
 
 function compileCode(
   context: CompileContext,
@@ -129,13 +137,16 @@ function compileCode(
     branch: branchOf(...fields),
     read(scope) {
       let found: Judged | undefined
+      let known: string | undefined
       for (const field of fields) {
         const text = field.read(scope)
         if (text === '') continue
         const one = typeof text === 'string' ? judgedOnce(text) : { result: text }
-        if (typeof one.result === 'string') return one.result
-        found ??= one
+        if (typeof one.result !== 'string') found ??= one
+        else if (known !== undefined && !areAkin(known, one.result)) return CONTRADICTED
+        else known ??= one.result
       }
+      if (known !== undefined) return known
       if (found === undefined) return MISSING
       const { result, doubt } = found
       // A code rejected as unknown gets no second warning.

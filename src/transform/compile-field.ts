@@ -243,11 +243,11 @@ function compileTest(
 
 const UNLISTED = fault(
   'spelling-unlisted',
-  'the cell has a word of the mapping in a spelling that the mapping does not list',
+  'the cell has another spelling of a word of the mapping, or of a key of the join',
 )
 /** Words of flags. */
-const YES = /^(?:y|yes|true|1|ja|oui|s[ií]|sim)$/
-const NO = /^(?:n|no|false|0|nein|non|n[aã]o)$/
+const YES = /^(?:y|yes|true|1|ja|oui|s[ií]|sim|wahr|vrai|verdadeiro|verdadero|checked|[✓✔☑])$/
+const NO = /^(?:n|no|false|0|nein|non|n[aã]o|falsch|faux|falso|unchecked)$/
 /** No listed word is longer. */
 const LONGEST_WORD = 200
 /** Limit of remembered texts. */
@@ -256,7 +256,7 @@ const REMEMBERED = 1_000
 /** One text for all spellings of a word: of `Yes`, `y`, `TRUE` and `1.0`; of `7`, `007` and `7.0`; of `Type 2` and `TYPE  2`. */
 function wordOf(text: string): string {
   if (text.length > LONGEST_WORD) return text
-  const word = undone(text)
+  const word = undone(text.normalize('NFKC'))
     .text.toLowerCase()
     .replace(/^0*(\d+)(?:\.0+)?$/, '$1')
   return YES.test(word) ? 'yes' : NO.test(word) ? 'no' : word

@@ -99,9 +99,15 @@ export interface CompiledMapping {
   /**
    * Binds the mapping to an export with these columns (CSV), or to JSON rows.
    * @param now milliseconds since the epoch: later dates lie in the future
+   * @param below records that the header skips: units there contradict those of rules
    * @throws WaybillError `columns-missing` where the export lacks columns, `export-join-missing` where a joined export was not read
    */
-  bind(columns: readonly string[] | undefined, exportName: string, now: number): RowMapper
+  bind(
+    columns: readonly string[] | undefined,
+    exportName: string,
+    now: number,
+    below?: readonly (readonly string[])[],
+  ): RowMapper
 }
 
 /** @throws WaybillError `mapping-invalid` with every problem and its line */
@@ -143,9 +149,11 @@ export function compileMapping(
       reads: [...reads, ...split],
       words,
       exportJoins,
-      bind(columns = [], exportName, now) {
+      bind(columns = [], exportName, now, below = []) {
         const sought = { missing: new Set<string>(), found: new Set<string>() }
-        const names = { ...csvNames(columns, sought.missing, sought.found, each), faultOf }
+        const textsBelow = (column: string): string[] =>
+          below.flatMap((cells) => cells[columns.indexOf(column)]?.trim() || [])
+        const names = { ...csvNames(columns, sought.missing, sought.found, each), faultOf, textsBelow }
         const { mapper } = compileWith(names)
         refuseMissing(sought, exportName, columns, `the mapping ${file.file}`)
         return mapper(now)

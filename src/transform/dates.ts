@@ -100,11 +100,14 @@ export function compileDay({ format, century }: DayForms): (text: string) => num
 /** Nobody examined today was born earlier. Databases write earlier days for a missing date: 0001-01-01, 1753-01-01, 1899-12-30. */
 const EARLIEST_BIRTH = Date.UTC(1900, 0, 1)
 
-/** Compiles forms of a birth date like `compileDay`; also undefined before 1900. */
+/** Afternoon of UTC: midnight of the next day at a place in the east, as programs write a day without a time. */
+const NEXT_DAY_IN_THE_EAST = /T(?:1[1-9]|2[0-3]):?[0-5]\d.*(?:Z|[+-]00(?::?00)?)$/
+
+/** Compiles forms of a birth date like `compileDay`; also undefined before 1900, and for a time of UTC that may be of the next day. */
 export function compileBirthDate(forms: DayForms): (text: string) => number | undefined {
   const dayOf = compileDay(forms)
   return (text) => {
-    const day = dayOf(text)
+    const day = NEXT_DAY_IN_THE_EAST.test(text) ? undefined : dayOf(text)
     return day !== undefined && day >= EARLIEST_BIRTH ? day : undefined
   }
 }

@@ -11,7 +11,7 @@ import {
   type ExportJoin,
   NOT_SCALAR,
 } from './compile-context.ts'
-import { compileField } from './compile-field.ts'
+import { compileField, compileUnlisted } from './compile-field.ts'
 import { elements } from './json-values.ts'
 import type { MappingDefinition } from './mapping-definition.ts'
 import {
@@ -37,6 +37,8 @@ const DOUBLED = Symbol('several rows of one key')
 interface Joined<Found> {
   /** Finds the row or element for a key; undefined where none has the key. */
   find(key: string, scope: Scope): Found | typeof DOUBLED | undefined
+  /** All keys, in which another spelling of a key is recognised; a document has none: ids of FHIR differ by case. */
+  keys?(): Iterable<string>
   /** Reads a field behind the join's name; undefined where the field does not exist (reported). */
   cell(rest: string, reading: KeyPath): ((found: Found) => Cell) | undefined
 }
@@ -69,6 +71,11 @@ export function compileJoins(
   ): void {
     const notFound = missing === 'reject' ? NOT_FOUND : ''
     const isWorkbook = read?.format === 'xlsx'
+    let unlisted: ReturnType<typeof compileUnlisted> | undefined
+    const spelledOtherwise: typeof unlisted = (key) => {
+      unlisted ??= compileUnlisted(joined.keys?.() ?? [])
+      return unlisted(key)
+    }
     context.joins.set(name, (rest, reading) => {
       const cell = joined.cell(rest, reading)
       if (cell === undefined) return { ...on, read: () => '' }
@@ -79,7 +86,7 @@ export function compileJoins(
           const key = on.read(scope)
           if (typeof key !== 'string' || key === '') return key
           const found = joined.find(key, scope)
-          if (found === undefined) return notFound
+          if (found === undefined) return spelledOtherwise(key) ?? notFound
           if (found === DOUBLED) return SEVERAL_FOUND
           const text = cell(found)
           if (text === null) return NOT_SCALAR
@@ -124,6 +131,7 @@ function joinTable(
     )
   return {
     find: (value) => rows.get(value),
+    keys: () => rows.keys(),
     cell(rest, reading) {
       const at = rest.startsWith('.') ? sheet.columns.indexOf(rest.slice(1)) : -1
       if (at >= 0) return (row) => row[at] ?? ''
@@ -170,6 +178,7 @@ function joinExport(
   context.exportJoins.push({ name, export: pattern, fields, bind })
   return {
     find: (value) => kept?.rows.get(value),
+    keys: () => kept?.rows.keys() ?? [],
     cell(rest, reading) {
       checked.locate(nameOf(rest), reading)
       if (!fields.includes(rest)) fields.push(rest)

@@ -103,7 +103,7 @@ export interface NumberFormat {
 
 /**
  * Compiles a reader of numbers in a format. Marks are never guessed: with a decimal comma and no thousands mark, `1.234` is not a
- * number; with a thousands mark, each group behind it must have three digits. A space stands for any kind of space.
+ * number; with a thousands mark, each group behind it must have three digits, and no zero comes first: `0,250` is none. A space stands for any kind of space.
  */
 export function compileNumber(format: NumberFormat | undefined, exponents = new Exponents()): NumberReader {
   const read = compileMarks(format)
@@ -117,7 +117,7 @@ function compileMarks(format: NumberFormat | undefined): NumberReader {
   if (format === undefined) return parseNumberText
   const { decimal, group } = format
   const mark = group === ' ' ? '[ \\u00a0\\u2009\\u202f]' : group === undefined ? undefined : `\\${group}`
-  const grouped = mark === undefined ? undefined : new RegExp(`^[+-]?\\d{1,3}(?:${mark}\\d{3})+$`)
+  const grouped = mark === undefined ? undefined : new RegExp(`^[+-]?[1-9]\\d{0,2}(?:${mark}\\d{3})+$`)
   const marks = mark === undefined ? undefined : new RegExp(mark, 'g')
   return (raw) => {
     const at = raw.indexOf(decimal)

@@ -46,6 +46,8 @@ export interface Names {
   isLevel(name: string): boolean
   /** Fault of a cell's text without a value; undefined for formats without faulty cells. */
   readonly faultOf?: ((text: string) => Fault | undefined) | undefined
+  /** Texts in the records below the header of a CSV, which are no rows. */
+  textsBelow?(column: string): readonly string[]
   /** Value of `$` in an expression: the cells by column, without empty and blank cells; or the document. */
   subject(scope: Scope, meansNothing: (cell: string) => boolean): JsonValue
   /** Trails of a name into a row: from its own start, then from each outer level, the outermost last. Columns have none. */

@@ -210,7 +210,7 @@ function createWatch(
       judge(profiler.profile(), false)
       if (comparison.found.length > 0) {
         // Columns that the mapping reads and the export lacks have an error of their own.
-        mapping.compiled.bind(opened.columns, exportName, memory.now)
+        mapping.compiled.bind(opened.columns, exportName, memory.now, opened.below)
         // Includes the form of the first values, which identifies renamed columns.
         judge((await profilerOf(opened, ROWS_SAMPLED, undefined)).profile(), false)
       }
@@ -259,7 +259,7 @@ async function profileRows(
   { exportName, now }: { readonly exportName: string | undefined; readonly now: number },
 ): Promise<ReturnType<typeof createProfiler>> {
   const profiler = createProfiler(mapping, opened.columns)
-  const mapper = exportName && mapping.compiled.bind(opened.columns, exportName, now)
+  const mapper = exportName && mapping.compiled.bind(opened.columns, exportName, now, opened.below)
   let left = most
   if (left === 0) return profiler
   for await (const block of opened.rows()) {

@@ -246,6 +246,8 @@ interface DateFacts {
   readonly months: number
   readonly span: number
   readonly firstTwelve: number
+  /** Rows that `swappedIn` finds. */
+  readonly swapped: number
   readonly midnight: number
   /** Rows from 21:00 to 5:59, except midnight. */
   readonly night: number
@@ -264,6 +266,25 @@ const ADULT_DAYS = 366
 
 /** Days with and without summer time, in both hemispheres. */
 const YEAR = [Date.UTC(2026, 0, 1), Date.UTC(2026, 6, 1)]
+
+/** Fewest months of swapped dates: the end of a period reaches into one month. */
+const SWAPPED_MONTHS = 3
+
+/**
+ * Counts rows that a spreadsheet probably changed by swapping day and month. A day above 12 is never swapped, and shows the months of the
+ * export; a swapped date lies in another month, on the day with the number of a shown month.
+ */
+function swappedIn(days: Iterable<readonly [day: number, rows: number]>): number {
+  const dates = [...days].map(([day, rows]) => {
+    const date = new Date(day * DAY)
+    const [year, month, number] = [date.getUTCFullYear(), date.getUTCMonth() + 1, date.getUTCDate()]
+    return { rows, number, month: `${year} ${month}`, swapped: `${year} ${number}` }
+  })
+  const shown = new Set(dates.flatMap(({ number, month }) => (number > 12 ? [month] : [])))
+  const odd = dates.filter(({ month, swapped }) => !shown.has(month) && shown.has(swapped))
+  const isEnough = new Set(odd.map(({ month }) => month)).size >= SWAPPED_MONTHS
+  return isEnough ? odd.reduce((sum, { rows }) => sum + rows, 0) : 0
+}
 
 const zoneOf = ({ row: { observedAt } }: MappingDefinition): IANAZone | undefined => {
   const zone = typeof observedAt === 'object' && 'zone' in observedAt ? observedAt.zone : undefined
@@ -336,6 +357,7 @@ function createDates(mapping: MappingDefinition) {
         last: known?.last,
         days: days.size,
         months: months.size,
+        swapped: swappedIn(days),
         span: dayAt(0.95) - dayAt(0.05),
         clock: timed < FEWEST_VALUES ? undefined : { rows: [...halves], placeless },
       }

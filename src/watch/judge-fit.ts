@@ -303,9 +303,12 @@ function judgePeople({ people, rows, sexes, bySex }: FitFacts, tell: Tell): void
       'postal-codes-short',
       `${short} postal codes have three or four digits, and ${five} have five: did a spreadsheet drop zeros?`,
     )
-  const [sex, ...others] = Object.keys(sexes)
-  if (sex !== undefined && others.length === 0 && total(sexes) >= MANY)
-    tell('one-sex', `everybody is registered as ${sex}: check the column and the table`)
+  const { FEMALE = 0, MALE = 0 } = sexes
+  if ((FEMALE === 0 || MALE === 0) && total(sexes) >= MANY)
+    tell(
+      'one-sex',
+      `nobody is registered as ${FEMALE === 0 ? 'FEMALE' : 'MALE'}: check the column and the table`,
+    )
   const inverted = HIGHER_IN_MEN.filter((key) => {
     const { FEMALE, MALE } = bySex[key] ?? {}
     return FEMALE !== undefined && MALE !== undefined && FEMALE > MALE * 1.02
@@ -335,6 +338,11 @@ function judgeDates(
     tell(
       'first-twelve-days',
       `all dates lie on the first twelve days of ${months} months: are day and month swapped?`,
+    )
+  else if (dates.swapped >= FEW)
+    tell(
+      'first-twelve-days',
+      `${dates.swapped} dates lie in months of their own, and with day and month swapped among the others: did a spreadsheet swap them?`,
     )
   if (dates.midnight === rows && days > 1 && (hasTimes(definition) || unread.some((name) => TIME.test(name))))
     tell('always-midnight', 'every time is midnight: is the time of day in another column?')

@@ -6,6 +6,21 @@ import { allRows, brief, exportFile, rowsOf } from './export-file.ts'
 const csv = (read: object) => readDefinition.parse({ format: 'csv', ...read })
 const briefs = async (content: string, read: object) => (await rowsOf(content, csv(read))).map(brief)
 
+test.each([
+  // A quote is missing on two lines: the cell completes one row and begins another.
+  ['1,"R,95,70,x,y\n2,S",96,71,x,y\n', ['row-quote-broken']],
+  ['"1,R,95,70,x,y\n2",S,96,71,x,y\n', ['row-quote-broken']],
+  ['1,R,95,70,x,"y\r\n2,S,96,71,x,z"\n', ['row-quote-broken']],
+  ['1,"R,95,70,x,y\n2,S,96,71,x,y\n3,T",97,72,x,y\n', ['row-quote-broken']],
+  ['1,"R\nS",95,70,x,y\n', [['1', 'R\nS', '95', '70', 'x', 'y']]],
+  ['1,R,95,70,x,"a, b\nc, d"\n', [['1', 'R', '95', '70', 'x', 'a, b\nc, d']]],
+])('quotes around %j', async (rows, expected) => {
+  expect(await briefs(`id,name,g,h,i,j\n${rows}9,Z,90,60,x,y\n`, {})).toEqual([
+    ...expected,
+    ['9', 'Z', '90', '60', 'x', 'y'],
+  ])
+})
+
 describe('fixed widths', () => {
   const FIXED = { header: 'none', columns: ['id', 'day', 'value'], widths: [4, 8, 3] }
 

@@ -6,8 +6,8 @@ import { allRows, brief, exportFile } from './export-file.ts'
 async function opened(content: string, read: object) {
   const definition = readDefinition.parse({ format: 'csv', ...read })
   const path = await exportFile(content)
-  const { columns } = await openExport(path, definition)
-  return { columns, rows: await allRows(path, definition) }
+  const { columns, below } = await openExport(path, definition)
+  return { columns, below, rows: await allRows(path, definition) }
 }
 
 describe('where the header stands', () => {
@@ -46,7 +46,8 @@ describe('where the header stands', () => {
   })
 
   test('rows of units below it are no rows', async () => {
-    const { rows } = await opened('a,b\nmg/dL,"mm\nHg"\n\n1,2\n3,4\n', { header: { skip: 1 } })
+    const { rows, below } = await opened('a,b\nmg/dL,"mm\nHg"\n\n1,2\n3,4\n', { header: { skip: 1 } })
+    expect(below).toEqual([['mg/dL', 'mm\nHg']])
     expect(rows).toMatchObject([
       { row: 1, line: 5 },
       { row: 2, line: 6 },

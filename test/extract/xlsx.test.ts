@@ -503,6 +503,7 @@ describe('headers', () => {
   ])('%j', async (read, columns, expected) => {
     const opened = await openExport(await workbookFile({ sheets: { Data: rows } }), xlsx(read))
     expect(opened.columns).toEqual(columns)
+    expect(opened.below).toEqual(read.header === 'none' ? [] : [['unit', 'kg']])
     expect((await collect(opened.rows())).map(brief)).toEqual(expected)
   })
 

@@ -343,7 +343,8 @@ describe('a code that is written several times', () => {
   }
 
   it.each([
-    ['LN|59408-5', '4548-4', ['oxygen-saturation-1']],
+    ['LN|59408-5', '2708-6', ['oxygen-saturation-1']],
+    ['LN|59408-5', '4548-4', ['unmapped-1: codes-contradictory code, also']],
     ['LN|5763-8', 'LN|59408-5', ['oxygen-saturation-1']],
     ['LN|59408-6', 'LN|59408-5', ['oxygen-saturation-1']],
     ['', 'LN|59408-5', ['oxygen-saturation-1']],

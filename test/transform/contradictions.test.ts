@@ -1,7 +1,7 @@
 /** Parts of one row that contradict each other: neither is taken for the truth in silence. */
 import { describe, expect, it } from 'vitest'
 import { compileInstant } from '../../src/transform/dates.ts'
-import { csvMapper, faults, jsonMapper, mapped } from './mapping-under-test.ts'
+import { csvMapper, faults, HEAD, jsonMapper, load, mapped, NOW, ORIGIN } from './mapping-under-test.ts'
 
 const ROW = `row:
   key: [$.id]
@@ -30,6 +30,66 @@ ${ROW}biometrics:
   ])('%j rejects %j', (unit, expected) => {
     const OBX = { 3: '2339-0', 5: unit[1] === 'mmol/L' ? '5.0' : '90', 6: [unit] }
     expect(faults(read({ id: 'a', day: '2026-03-02', seen: [{ OBX }] } as never))).toEqual(expected)
+  })
+})
+
+describe('a line of units below the header', () => {
+  const columns = ['id', 'at', 'v', 'w']
+  const bind = (...below: readonly (readonly string[])[]) =>
+    load(`${HEAD}biometrics:\n  body-weight: v\n  body-height: { from: w, unit: in }\n`).compiled.bind(
+      columns,
+      'export.csv',
+      NOW,
+      below,
+    )
+  const of = (...below: readonly (readonly string[])[]) =>
+    bind(...below)({ ...ORIGIN, kind: 'cells', cells: ['a', '2026-03-02', '80', '70'] })
+  it.each([
+    [['', '', '', ''], []],
+    [['', '', 'kg', 'in'], []],
+    [['', '', '[kilograms]', '(inches)'], []],
+    // A remark is no unit.
+    [['', '', 'measured', 'without shoes'], []],
+    [['', '', 'lb', 'in'], ['body-weight: unit-mismatch v']],
+    [
+      ['', '', '(lbs)', ' cm '],
+      ['body-weight: unit-mismatch v', 'body-height: unit-mismatch w'],
+    ],
+    [['', '', 'g'], ['body-weight: unit-mismatch v']],
+  ])('%j rejects %j', (below, rejected) => {
+    expect(faults(of(below))).toEqual(rejected)
+    expect(faults(of(['id', 'at', 'Weight', 'Height'], below))).toEqual(rejected)
+  })
+
+  it('rejects no empty cell', () => {
+    const outcome = bind(['', '', 'lb', 'cm'])({
+      ...ORIGIN,
+      kind: 'cells',
+      cells: ['a', '2026-03-02', '', ''],
+    })
+    expect(faults(outcome)).toEqual([])
+  })
+})
+
+describe('codes of one result', () => {
+  const read = jsonMapper(`mapping: tried
+read: { format: ndjson }
+${ROW}biometrics:
+  - code: { firstOf: ["$.code[0]", "$.code[1]", "$.code[2]"], system: LOINC, unknown: skip }
+    value: $.value
+    unit: { constant: mg/dL }
+`)
+  it.each([
+    [['2345-7'], ['glucose-1'], []],
+    [['9999-9', '2345-7'], ['glucose-1'], []],
+    // Two codes of one measurement, and one that says more.
+    [['2345-7', '2345-7'], ['glucose-1'], []],
+    [['2345-7', '1558-6'], ['glucose-1'], []],
+    [['2345-7', '2085-9'], [], ['unmapped-1: codes-contradictory $.code[0], $.code[1], $.code[2]']],
+    [['2345-7', '9999-9', '2085-9'], [], ['unmapped-1: codes-contradictory $.code[0], $.code[1], $.code[2]']],
+  ])('%j make %j, and reject %j', (code, made, rejected) => {
+    const outcome = read({ id: 'a', day: '2026-03-02', code, value: '90' })
+    expect([mapped(outcome).records.map(({ rule }) => rule), faults(outcome)]).toEqual([made, rejected])
   })
 })
 

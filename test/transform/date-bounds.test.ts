@@ -136,6 +136,19 @@ describe('a birth date', () => {
   })
 
   it.each([
+    ['1980-03-04T00:00:00Z', '1980-03-04'],
+    // Midnight in New York and Honolulu, written in UTC, has the date of the day there.
+    ['1980-03-04T05:00:00.000Z', '1980-03-04'],
+    ['1980-03-04T10:00:00+00:00', '1980-03-04'],
+    ['1980-03-04T23:30:00-05:00', '1980-03-04'],
+    // Midnight of 4 March in Berlin and Auckland.
+    ['1980-03-03T23:00:00.000Z', 'registration-date-invalid'],
+    ['1980-03-03T11:00:00+00:00', 'registration-date-invalid'],
+  ])('%s is %s', (dob, expected) => {
+    expect(person(register('{ from: dob, format: ISO }'), dob).registers).toBe(expected)
+  })
+
+  it.each([
     // Two digits of a year, the first of the hundred years that they mean, and the year.
     ['04/12/79', 1926, '1979-04-12'],
     ['04/12/26', 1926, '1926-04-12'],

@@ -60,6 +60,15 @@ describe('a join', () => {
       expect(map({ id: 'P1', doctor })).toMatchObject({ outcome: 'mapped', records: [], rejected: [] })
   })
 
+  it.each(['7.0', '007', '７', 'a1', 'A1\u200b'])(
+    'with the key in another spelling, %j, rejects',
+    (doctor) => {
+      const sheet = { ...PROVIDERS, rows: [...PROVIDERS.rows, ['A1', '1234567893', 'Dr. Low']] }
+      const map = compile(mapping(JOIN, TEAM), sheet)
+      expect(faults(map({ id: 'P1', doctor }))).toEqual(['pcp: spelling-unlisted doctors.NPI'])
+    },
+  )
+
   it('without a row of that key is rejected where the mapping says so', () => {
     const strict = compile(
       mapping(

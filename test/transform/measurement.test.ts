@@ -92,6 +92,31 @@ describe('numbers in another notation', () => {
   })
 })
 
+describe('a value taken out of a text', () => {
+  const map = mapper('  bmi: { from: v, extract: "([0-9.]+)" }')
+  it.each([
+    ['BMI 22.5 (normal)', ['22.5 kg/m2'], []],
+    ['2026: 22.5', [], ['bmi: value-out-of-range v']],
+    ['BMI:22.5, normal', ['22.5 kg/m2'], []],
+    ['BMI 22,5', [], ['bmi: value-part-unread v']],
+    ['<22.5', [], ['bmi: value-part-unread v']],
+    ['>= 22.5', [], ['bmi: value-part-unread v']],
+    ['-22.5', [], ['bmi: value-part-unread v']],
+    ['\u221222.5', [], ['bmi: value-part-unread v']],
+  ])('of %j: %j, rejected %j', (v, taken, rejected) => {
+    expect([values(map, { v }), refused(map, { v })]).toEqual([taken, rejected])
+  })
+
+  it('may be one of two', () => {
+    const pair = mapper(
+      '  systolic-bp: { from: v, extract: "^([0-9]+)" }\n  diastolic-bp: { from: v, extract: "([0-9]+)$" }',
+    )
+    for (const v of ['120/80', '120-80', '120 - 80'])
+      expect(values(pair, { v })).toEqual(['120 mm[Hg]', '80 mm[Hg]'])
+    expect(refused(pair, { v: '120/80.5' })).toEqual(['diastolic-bp: value-part-unread v'])
+  })
+})
+
 describe('a height in feet', () => {
   const map = mapper('  body-height: { from: v, unit: ft }')
   // With a point before at most eleven, feet and inches are as likely as decimals.

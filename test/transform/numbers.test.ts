@@ -98,6 +98,9 @@ describe('numbers as other countries write them', () => {
     [{ decimal: '.', group: "'" }, "1'234.5", '1234.5'],
     [{ decimal: '.', group: ',' }, '1,234.5', '1234.5'],
     [{ decimal: '.', group: ',' }, '1,234,5', 'value-not-a-number'],
+    // A decimal comma in a file of thousands: nobody writes a quarter as 0,250 thousand.
+    [{ decimal: '.', group: ',' }, '0,250', 'value-not-a-number'],
+    [{ decimal: ',', group: '.' }, '-0.250', 'value-not-a-number'],
     [{ decimal: '.' }, '1,234', 'value-not-a-number'],
     [undefined, '1.50', '1.50'],
   ] as const)('%j: %s is %s', (format, raw, expected) => {

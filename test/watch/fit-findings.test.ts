@@ -120,6 +120,19 @@ it.each<[string, readonly Row[], readonly Row[], string]>([
     'first-twelve-days null: all dates lie on the first twelve days of 3 months: are day and month swapped?',
   ],
   [
+    // 3 April to 3 June for 4 to 6 March, beside days that cannot be swapped.
+    'days and months swapped in a part',
+    rows(30, (at) => ({
+      weight: `${70 + at}`,
+      at: at < 20 ? `2026-03-${13 + (at % 9)} 10:00` : `2026-0${4 + (at % 3)}-03 10:00`,
+    })),
+    rows(30, (at) => ({
+      weight: `${70 + at}`,
+      at: at < 21 ? `2026-03-${13 + (at % 9)} 10:00` : `2026-0${4 + (at % 3)}-03 10:00`,
+    })),
+    'first-twelve-days null: 10 dates lie in months of their own, and with day and month swapped among the others: did a spreadsheet swap them?',
+  ],
+  [
     'always midnight',
     rows(30, (at) => ({ weight: `${70 + at}`, at: `2026-01-${13 + (at % 9)} 00:00` })),
     rows(30, (at) => ({ weight: `${70 + at}`, at: `2026-01-${13 + (at % 9)} 00:0${at === 29 ? 1 : 0}` })),
@@ -189,6 +202,24 @@ it.each<[string, readonly Row[], string, string]>([
     rows(30, (at) => ({
       weight: `${70 + at}`,
       at: `2026-0${1 + (at % 3)}-0${at % 3 === 0 ? 1 + (at % 2) : 3} 10:00`,
+    })),
+    mappingOf(WEIGHT),
+    'first-twelve-days',
+  ],
+  [
+    'the beginnings of months after a screening in March',
+    rows(40, (at) => ({
+      weight: `${70 + at}`,
+      at: at < 20 ? `2026-03-${13 + (at % 9)} 10:00` : `2026-0${4 + (at % 2)}-03 10:00`,
+    })),
+    mappingOf(WEIGHT),
+    'first-twelve-days',
+  ],
+  [
+    'months with days of all numbers',
+    rows(90, (at) => ({
+      weight: `${70 + (at % 30)}`,
+      at: `2026-0${1 + (at % 4)}-${String(1 + (at % 28)).padStart(2, '0')} 10:00`,
     })),
     mappingOf(WEIGHT),
     'first-twelve-days',

@@ -88,7 +88,13 @@ it.each<[finding: string, odd: readonly Row[], well: readonly (readonly Row[])[]
     ],
     '1 postal codes have three or four digits, and 20 have five',
   ],
-  ['one-sex', sexes(100, 0), [sexes(99, 0), sexes(99, 1)], 'everybody is registered as FEMALE'],
+  ['one-sex', sexes(100, 0), [sexes(99, 0), sexes(99, 1)], 'nobody is registered as MALE'],
+  [
+    'one-sex',
+    [...sexes(0, 60), ...rows(40, () => ({ sex: 'OTHER' }))],
+    [[...sexes(1, 60), ...rows(40, () => ({ sex: 'OTHER' }))]],
+    'nobody is registered as FEMALE',
+  ],
   [
     'sexes-inverted',
     sexes(20, 20, levels('15', '14')),

@@ -197,6 +197,7 @@ export type ReadText = (
   isRow?: boolean,
 ) => Promise<{
   readonly columns?: readonly string[] | undefined
+  readonly below?: readonly (readonly string[])[] | undefined
   readonly rows: readonly Row[]
 }>
 
@@ -265,7 +266,7 @@ async function outcomes(
     // A document becomes a single line: a line end between tokens is white space.
     const document = one.document?.replaceAll(/\r?\n/g, ' ')
     const opened = await readText(one.text ?? document ?? '', document !== undefined)
-    const map = mapping.bind(opened.columns, one.name, now)
+    const map = mapping.bind(opened.columns, one.name, now, opened.below)
     return opened.rows.map((row) => fullRow(map(row)))
   } catch (error) {
     if (!(error instanceof WaybillError)) throw error
@@ -291,7 +292,7 @@ export function textReader(read: ReadDefinition): ReadText {
       const opened = await openExport(path, isRow && isAssembled ? { format: 'ndjson' } : definition)
       const rows: Row[] = []
       for await (const block of opened.rows()) rows.push(...block)
-      return { columns: opened.columns, rows }
+      return { columns: opened.columns, below: opened.below, rows }
     } finally {
       await rm(folder, { recursive: true, force: true })
     }

@@ -63,11 +63,17 @@ export function matchUnit(
       ? found(likely, `unit by usual values of people; ${fitting.join(' or ')} would be plausible`)
       : { kind: 'unclear', units: fitting }
   }
+  const [usualIn, alsoUsual] = fitting.filter(
+    (unit) => entry.usual && within(convert(unit)(middle), entry.usual),
+  )
+  const bySize = (unit: string): UnitMatch =>
+    found(unit, `the name has no unit; ${unit} by the size of the values`)
+  if (usualIn !== undefined && alsoUsual === undefined) return bySize(usualIn)
   const [first, second] = fitting
     .map((unit) => ({ unit, distance: distance(entry, convert(unit)(middle)) }))
     .sort((a, b) => a.distance - b.distance)
   return first !== undefined && second !== undefined && second.distance - first.distance > CLEARLY_NEARER
-    ? found(first.unit, `the name has no unit; ${first.unit} by the size of the values`)
+    ? bySize(first.unit)
     : { kind: 'unclear', units: fitting }
 }
 

@@ -97,8 +97,13 @@ it.each([
   ['body-weight', [180, 200], undefined, found('lb', asks('kg or lb would be plausible'))],
   ['body-height', [170, 180], undefined, found(undefined)],
   ['glucose', [90, 100], undefined, found(undefined, asks('mg/dL by the size of the values'))],
-  ['glucose', [5, 6], undefined, found('mmol/L', asks('plausible only in mmol/L'))],
-  ['total-cholesterol', [5], undefined, found('mmol/L', asks('plausible only in mmol/L'))],
+  ['glucose', [5, 6], undefined, found('mmol/L', asks('mmol/L by the size of the values'))],
+  ['total-cholesterol', [5], undefined, found('mmol/L', asks('mmol/L by the size of the values'))],
+  // Laboratories in France report grams a litre: a hundredth of the number in mg/dL.
+  ['glucose', [0.9, 1], undefined, found('g/L', asks('g/L by the size of the values'))],
+  ['total-cholesterol', [1.9, 2.1], undefined, found('g/L', asks('g/L by the size of the values'))],
+  ['hdl-cholesterol', [0.45, 0.6], undefined, found('g/L', asks('g/L by the size of the values'))],
+  ['triglycerides', [1.1, 1.3], undefined, { kind: 'unclear', units: ['mmol/L', 'g/L'] }],
   ['heart-rate', [70], undefined, found(undefined)],
   ['heart-rate', [9_999], undefined, { kind: 'implausible', unit: '/min' }],
 ] as const)('%s of %j, named %s', (key, numbers, named, match) => {

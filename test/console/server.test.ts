@@ -57,7 +57,7 @@ test('an address opens one session, and whoever has none sees nothing', async ()
 test('a session ends when nobody uses it, and after its length; requests of the page itself do not keep it', async () => {
   const { workplace } = await openInstallation()
   let at = Date.now()
-  const served = await serve(workplace, [], () => at)
+  const served = await serve(workplace, [], { now: () => at })
   const idle = await enter(served)
   at += IDLE_MS - 1
   expect((await idle.get('/trace', { 'waybill-live': '1' })).status).toBe(200)

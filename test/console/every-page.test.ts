@@ -81,15 +81,18 @@ async function openNight() {
   await deliver(clinic, 'clinic_20260302.csv', rowsOf('2026-03-02', 3))
   await typed.type('run', 'clinic')
   typed.at('2026-03-03T02:00:00Z')
-  await deliver(clinic, 'clinic_20260303.csv', rowsOf('2026-03-03', 8, ['parsec', 'stone', 'parsec']))
+  await deliver(
+    clinic,
+    'clinic_20260303.csv',
+    `${rowsOf('2026-03-03', 8, ['parsec', 'stone', 'parsec'])}late,03/02/2026,61,5.1,70.5,kg,x\n`,
+  )
   clinic.strike(unanswered('pass-then-reset'))
   const run = runIn(await typed.type('run', 'clinic', '--json'))
   clinic.strike(() => PASS)
   typed.at('2026-03-03T08:00:00Z')
-  const changed = CLINIC.replace('  hba1c: "a1c"\n', '').replace(
-    '"unit" }',
-    '"unit", table: { parsec: kg, kg: kg } }',
-  )
+  const changed = CLINIC.replace('  hba1c: "a1c"\n', '')
+    .replace('"unit" }', '"unit", table: { parsec: kg, kg: kg } }')
+    .replace('format: yyyy-MM-dd', 'format: [yyyy-MM-dd, MM/dd/yyyy]')
   await writeFile(join(folder, 'mappings/clinic.yaml'), changed)
   inLedger(
     clinic,
@@ -241,11 +244,19 @@ async function pagesSince({ clinic, typed, run, served, transaction }: Night): P
   await typed.type('backup', 'saved.sqlite')
   typed.at('2026-03-04T05:00:00Z')
   const ledger = await openLedger(join(clinic.workplace.home, 'ledger.sqlite'))
-  await beginRun(ledger, '20260304T045930Z-other', {
+  const other = await beginRun(ledger, '20260304T045930Z-other', {
     job: 'weekly',
     startedAt: Date.parse('2026-03-04T04:59:30Z'),
   })
+  await other.noteOutage(
+    JSON.stringify({
+      ...{ since: '2026-03-04T04:59:40.000Z', givesUpAt: '2026-03-04T05:29:40.000Z', pending: 7 },
+      ...{ class: 'unreachable', what: 'POST /biometrics/bulk: connection refused' },
+    }),
+  )
   await ledger.close()
+  // Two seconds of work on twelve rows.
+  inLedger(clinic, "update run set worked_ms = 2000, state = 'interrupted' where backfill is not null")
   return read(await enter(served), [
     '/',
     `/runs/${run}`,

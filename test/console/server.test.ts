@@ -300,6 +300,9 @@ test('a ledger that cannot be read, a broken job file and no ledger at all are s
   const empty = await createWorkplace()
   const { get } = await enter(await serve(empty))
   expect(titleOf(await get('/'))).toBe('Nothing needs you: 0 jobs')
+  await mkdir(empty.home, { mode: 0o700, recursive: true })
+  await writeFile(join(empty.home, 'ledger.sqlite'), 'no ledger')
+  expect(titleOf(await get('/'))).toBe('1 matter of the installation needs you')
 
   const { workplace } = await openInstallation()
   const served = await serve(workplace)

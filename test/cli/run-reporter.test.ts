@@ -384,7 +384,6 @@ test.each([
     class: 'not-taken',
     what: 'HTTP 503',
     givesUpAt: 60_000,
-    attempt: 1,
   })
   expect(lines).toHaveLength(count)
 })

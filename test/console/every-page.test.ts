@@ -97,6 +97,7 @@ async function openNight() {
   inLedger(
     clinic,
     `update notification set state = 'given-up', error = 'the command ended with exit code 3', attempts = 7;
+    update batch set begun_at = begun_at - 90000;
     insert into fire (job_id, due, state, exit, run_id)
       select id, ${Date.parse('2026-03-02T02:00:00Z')}, 'ended', 1, '${run}' from job where name = 'clinic';
     insert into fire (job_id, due, state, exit, retry_at, error)
@@ -248,9 +249,17 @@ async function pagesSince({ clinic, typed, run, served, transaction }: Night): P
     job: 'weekly',
     startedAt: Date.parse('2026-03-04T04:59:30Z'),
   })
+  await beginRun(ledger, '20260304T030000Z-gone', {
+    job: 'daily',
+    startedAt: Date.parse('2026-03-04T03:00:00Z'),
+  })
   await other.noteOutage(
     JSON.stringify({
-      ...{ since: '2026-03-04T04:59:40.000Z', givesUpAt: '2026-03-04T05:29:40.000Z', pending: 7 },
+      ...{
+        since: Date.parse('2026-03-04T04:59:40Z'),
+        givesUpAt: Date.parse('2026-03-04T05:29:40Z'),
+        pending: 7,
+      },
       ...{ class: 'unreachable', what: 'POST /biometrics/bulk: connection refused' },
     }),
   )
@@ -261,6 +270,7 @@ async function pagesSince({ clinic, typed, run, served, transaction }: Night): P
     '/',
     `/runs/${run}`,
     '/runs/20260304T045930Z-other',
+    '/runs/20260304T030000Z-gone',
     '/in-doubt',
     '/exports?job=clinic',
     '/backfill',

@@ -199,7 +199,11 @@ async function actionsOf({ clinic, typed, run, served, visitor, transaction }: N
   const does = async (action: string, form: Record<string, string>, isLong = false): Promise<void> => {
     typed.at(new Date(typed.machine.now() + 60_000).toISOString())
     const { status, headers, text } = await post(`/do/${action}`, { csrf, ...form })
+    // A page that updates by itself leaves the result to the next page of the person, which shows it once.
+    const { text: live } = await get('/', { 'waybill-live': '1' })
     const { text: next } = await get('/')
+    const { text: after } = await get('/')
+    for (const other of [live, after]) expect(other).not.toContain('aria-label="Result"')
     const [, notice = ''] = /<section class="notice"[^>]*>([\s\S]*?)<\/section>/.exec(next) ?? []
     const said = status === 303 ? (isLong ? await endOf(later) : wordsOf(`<main>${notice}`)) : wordsOf(text)
     results.push(

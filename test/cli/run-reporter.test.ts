@@ -362,3 +362,47 @@ test('the time of an export is its own', () => {
   }
   expect(of('export ended').map(({ durationMs }) => durationMs)).toEqual([1_500, 1_500])
 })
+
+test.each([
+  ['https://gateway.example', true, 1],
+  ['https://gateway.example', false, 0],
+  ['built-in', true, 0],
+])('at %s, a first run (%s) warns of a new ledger %i times', (gateway, isFirst, times) => {
+  const { reporter, lines } = reporting()
+  reporter.runStarted({ id: 'one', job: 'nightly', gateway, resumed: false, isFirst, ...tallies })
+  expect(lines.filter(({ level }) => level === 'warn')).toHaveLength(times)
+})
+
+test.each([
+  [1_999, 0],
+  [2_000, 1],
+])('a wait of %i ms has %i lines', (waitMs, count) => {
+  const { reporter, lines } = reporting()
+  reporter.waiting({
+    operation: 'o',
+    waitMs,
+    class: 'not-taken',
+    what: 'HTTP 503',
+    givesUpAt: 60_000,
+  })
+  expect(lines).toHaveLength(count)
+})
+
+test('what is left is a row or a record, and a second look is told in seconds', () => {
+  const { reporter, start, lines, shown } = reporting('debug')
+  start('one')
+  const left = (rule: string | null) => ({
+    ...{ outcome: 'rejected' as const, row: 1, line: 2, rule, stage: 'transform' as const },
+    ...{ code: 'date-invalid', transaction: undefined, batchId: null },
+  })
+  reporter.exportAdvanced({
+    ...{ name: 'a.csv', counts: countsOf(1, 1, 0), share: 1 },
+    left: () => [left(null), left('hba1c')],
+  })
+  expect(lines.map(({ message }) => message).filter((one) => String(one).includes('rejected'))).toEqual([
+    'row rejected',
+    'record rejected',
+  ])
+  reporter.lookingTwice({ againInMs: 5_000 })
+  expect(shown).toEqual(['Looking again in 5 s, for exports that may still change.'])
+})

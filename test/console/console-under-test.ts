@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { type IncomingHttpHeaders, request } from 'node:http'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
+import type { Application } from '../../src/runs/application.ts'
 import { createWorkplace, type Workplace } from '../cli/command-line.ts'
 import { startReferenceStore } from '../cli/reference-store.ts'
 
@@ -48,11 +49,11 @@ export interface Served {
   readonly end: () => Promise<number | null>
 }
 
-/** @param now moves the clock of the console */
+/** @param given clock, chance and user of the console, where these are not those of the machine */
 export async function serve(
   workplace: Workplace,
   options: string[] = [],
-  now?: () => number,
+  given: Partial<Pick<Application, 'now' | 'randomHex' | 'user'>> = {},
 ): Promise<Served> {
   const interrupt = new AbortController()
   const addresses: string[] = []
@@ -61,7 +62,7 @@ export async function serve(
   const running = workplace.waybillWith(
     (context) => ({
       ...context,
-      ...(now === undefined ? {} : { now }),
+      ...given,
       interrupt: interrupt.signal,
       out: (lines) => {
         const [address] = /https?:\S+\/enter\/\S+/.exec([lines].flat().join('\n')) ?? []

@@ -250,7 +250,7 @@ test('a login by OpenID Connect opens a session with the roles of name and group
     WAYBILL_CONSOLE_OPERATORS: 'operators,olga@hospital.example',
   })
   let at = Date.now()
-  const served = await serve(workplace, [], () => at)
+  const served = await serve(workplace, [], { now: () => at })
   const { base } = served
   const outside = await ask(`${base}/schedule`)
   expect(outside.status).toBe(401)

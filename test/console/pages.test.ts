@@ -235,7 +235,7 @@ test('the schedule is a calendar, and a try to come is counted down', async () =
       )
       .run(Date.parse(due), state, exit, retryAt, exit === 3 ? 'gateway-unreachable' : null, 'nightly')
   database.close()
-  const visitor = await enter(await serve(workplace, [], () => noon))
+  const visitor = await enter(await serve(workplace, [], { now: () => noon }))
   const { text } = await visitor.get('/schedule')
   for (const words of [
     '2027-03-07: ran, all accounted for',

@@ -57,7 +57,7 @@ test('an address opens one session, and whoever has none sees nothing', async ()
 test('a session ends when nobody uses it, and after its length; requests of the page itself do not keep it', async () => {
   const { workplace } = await openInstallation()
   let at = Date.now()
-  const served = await serve(workplace, [], () => at)
+  const served = await serve(workplace, [], { now: () => at })
   const idle = await enter(served)
   at += IDLE_MS - 1
   expect((await idle.get('/trace', { 'waybill-live': '1' })).status).toBe(200)
@@ -300,6 +300,9 @@ test('a ledger that cannot be read, a broken job file and no ledger at all are s
   const empty = await createWorkplace()
   const { get } = await enter(await serve(empty))
   expect(titleOf(await get('/'))).toBe('Nothing needs you: 0 jobs')
+  await mkdir(empty.home, { mode: 0o700, recursive: true })
+  await writeFile(join(empty.home, 'ledger.sqlite'), 'no ledger')
+  expect(titleOf(await get('/'))).toBe('1 matter of the installation needs you')
 
   const { workplace } = await openInstallation()
   const served = await serve(workplace)

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { LedgerFacts } from '../../src/ledger/sqlite/inspect.ts'
@@ -38,4 +38,20 @@ test('a log file that can be written, or made, is no finding; a folder, and what
     expect(await checkLogFile(well)).toEqual([])
   for (const wrong of [join(folder, 'logs'), join(log, 'waybill.log')])
     expect(await checkLogFile(wrong)).toMatchObject([{ level: 'problem', subject: 'WAYBILL_LOG_FILE' }])
+  await symlink(log, join(folder, 'link.log'))
+  expect(await checkLogFile(join(folder, 'link.log'))).toMatchObject([
+    { level: 'problem', found: `${join(folder, 'link.log')} cannot be written: it is a link` },
+  ])
+})
+
+test.each([
+  [1, '1 of its records is unanswered; the job reads profiles before it sends it.'],
+  [2, '2 of its records are unanswered; the job reads profiles before it sends them.'],
+])('a run that was given up with %i records', (records, words) => {
+  const run = { run: 'RUN', job: 'nightly', records }
+  const foundOf = (gateway: string) => toldOf({ givenUp: [{ ...run, gateway }] }).map(({ found }) => found)
+  const end = `: ${words} To look now: waybill reconcile RUN`
+  expect(foundOf('https://here.example')).toEqual([`run RUN of nightly was given up${end}`])
+  const elsewhere = '; it was sent to https://there.example, but the settings name https://here.example'
+  expect(foundOf('https://there.example')).toEqual([`run RUN of nightly was given up${elsewhere}${end}`])
 })

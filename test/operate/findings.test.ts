@@ -115,6 +115,36 @@ test('a file that is refused is a warning of its job, whose exports are there', 
   expect(findings[0]?.found).toContain('1 export there')
 })
 
+test('exports without their marker wait; an empty folder that the latest run has read from is perhaps not mounted', async () => {
+  const folder = await temporaryFolder()
+  const folders = { jobs: folder, mappings: join(folder, 'mappings') }
+  for (const name of ['in', 'gone']) await mkdir(join(folder, name))
+  await cp(join(PROJECT, 'mappings/catalog'), join(folders.mappings, 'catalog'), { recursive: true })
+  await writeFile(join(folders.mappings, 'clinic.yaml'), CLINIC)
+  const jobOf = (name: string, from: string) =>
+    writeFile(
+      join(folder, `${name}.yaml`),
+      `job: ${name}\nexports: { from: ${from}, match: "*.csv", complete: { marker: "{name}.done" } }\nmapping: clinic\n`,
+    )
+  await jobOf('full', 'in')
+  await jobOf('gone', 'gone')
+  await jobOf('new', 'gone')
+  for (const name of ['a.csv', 'a.csv.done', 'b.csv', 'c.csv']) await writeFile(join(folder, 'in', name), 'x')
+  const settings = readSettings({ WAYBILL_GATEWAY_URL: 'built-in' }, folder)
+  const lastRead = new Map([
+    ['full', join(folder, 'in/a.csv')],
+    ['gone', join(folder, 'gone/a.csv')],
+  ])
+  const findings = await checkJobs(folders, { sources: {}, servers: false, now: NOW, lastRead, settings })
+  expect(findings.map(({ subject, level, found }) => [subject, level, found.replaceAll(folder, '')])).toEqual(
+    [
+      ['full', 'ok', '/in/*.csv: 1 export there, 2 waiting'],
+      ['gone', 'warning', '/gone is empty, and the latest run has read /gone/a.csv'],
+      ['new', 'ok', '/gone/*.csv: 0 exports there'],
+    ],
+  )
+})
+
 test.each<[string, boolean, string, Record<string, string>, Level, string]>([
   ['is not looked at, unless servers are', false, 'in', {}, 'ok', 'not checked (--sources checks it)'],
   ['exists', true, 'in', {}, 'ok', 'exists'],

@@ -34,3 +34,12 @@ test('without a terminal: a line every five seconds', () => {
   const lines = counted(undefined).trimEnd().split('\n')
   expect(lines.map((line) => line.split(' ')[0])).toEqual(['1', '126', '251', '376', '501', '626'])
 })
+
+test('in a terminal, nothing is taken away where nothing was shown', () => {
+  let text = ''
+  const write = (more: string): void => {
+    text += more
+  }
+  createCounting({ columns: () => 30, now: () => 0, write }).end()
+  expect(text).toBe('')
+})

@@ -40,6 +40,13 @@ test('one file alone is begun anew; a line that is longer than a file is written
   expect(await contents(at)).toEqual({ 'w.log': 'longer than it may be\n' })
 })
 
+test('an empty file is not put aside, however long the line is', async () => {
+  const at = await temporaryFolder()
+  await writeFile(join(at, 'w.log'), '')
+  open(join(at, 'w.log'), 5).write('longer than it may be\n')
+  expect(await contents(at)).toEqual({ 'w.log': 'longer than it may be\n' })
+})
+
 test('file and folder are for their owner alone', async () => {
   const at = await temporaryFolder()
   open(join(at, 'logs/w.log')).write('a\n')

@@ -46,6 +46,18 @@ test('differences that a person has accepted are none to look at', () => {
   expect(LAST.samples).toContainEqual(['last_run_drift', { measure: 'rows' }, 1])
 })
 
+test('rows, and what was left behind, are counted each by its own name', () => {
+  const { summary } = STORY
+  const rows = { ...summary.rows, read: 6, mapped: 3, skipped: 2, rejected: 1 }
+  const { samples } = lastRunOf({ ...LAST_END, story: { ...STORY, summary: { ...summary, rows } } })
+  const of = (wanted: string) =>
+    samples.flatMap(([gauge, labels, value]) =>
+      gauge === wanted ? [`${Object.values(labels).join(' ')} ${value}`] : [],
+    )
+  expect(of('last_run_rows')).toEqual(['mapped 3', 'skipped 2', 'rejected 1'])
+  expect(of('last_run_left_behind')).toEqual(['new 2', 'known 1'])
+})
+
 /** 02:14 in New York. */
 const NOW = Date.UTC(2026, 2, 2, 7, 14)
 

@@ -181,3 +181,30 @@ test('without a terminal it is said once a minute while it lasts, the first time
   waitFor(150)
   expect(text()).toBe(`${WAIT}\n${WAIT}\n`)
 })
+
+test.each([
+  [1, '0:01'],
+  [59, '0:59'],
+  [60, '1:00'],
+  [3_599, '59:59'],
+  [3_600, '1:00:00'],
+  [7_384, '2:03:04'],
+])('%i seconds before the end: %s left', (seconds, left) => {
+  const { at, progress, text } = display(60)
+  progress.start('a.csv', { rows: 0, records: 0, share: 0 })
+  at.ms += seconds * 1_000
+  progress.advance({ rows: 1, records: 1, share: 0.5 })
+  expect(text()).toContain(` ${left} left`)
+})
+
+test('the rate is that of the last half minute', () => {
+  const { at, progress, text } = display(80)
+  progress.start('a.csv', { rows: 0, records: 0, share: 0 })
+  // 100 rows a second for a minute, then 10 a second for ten seconds: of the last 30 s, 2,000 and 100 rows.
+  for (let second = 1; second <= 70; second++) {
+    at.ms += 1_000
+    const rows = 100 * Math.min(60, second) + 10 * Math.max(0, second - 60)
+    progress.advance({ rows, records: rows, share: second / 100 })
+  }
+  expect(screen(text(), 80).at(-1)).toContain(' 70 rows/s')
+})

@@ -9,7 +9,7 @@ import type {
   RowToSave,
   Ruling,
 } from '../../src/ledger/ledger.ts'
-import type { ChunkSettlement } from '../../src/ledger/run-writes.ts'
+import type { ChunkSettlement } from '../../src/ledger/run-ledger.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import { contentDigits } from '../../src/model/ids.ts'
 import type { EntryOutcome } from '../../src/model/outcome.ts'

@@ -14,7 +14,6 @@ import { blocks, PROJECT, page } from './pages.ts'
 
 const text = page('docs/deploy.md')
 const shell = blocks(text, 'sh')
-const units = blocks(text, 'ini')
 const settings = parseEnv(shell.find((block) => block.startsWith('# /etc/waybill/settings')) ?? '')
 const Pod = z.object({
   securityContext: z.object({ runAsUser: z.int(), fsGroup: z.int() }),
@@ -81,7 +80,7 @@ describe('the user waybill', NEEDS_OTHER_USER, () => {
         .replace(/(?<= )\/(?!dev)/g, `${root}/`)
       execFileSync('/bin/sh', ['-c', typed])
     }
-    const unit = units.find((one) => one.includes('waybill.service')) ?? ''
+    const unit = page('examples/systemd/waybill.service')
     expect(unit).toContain('\nUser=waybill\n')
     const folder = join(root, /^WorkingDirectory=(.+)$/m.exec(unit)?.[1] ?? '')
     const environment = {
@@ -116,8 +115,8 @@ describe('the pod of the CronJob', NEEDS_OTHER_USER, () => {
     'runs from a volume with fsGroup, also once the kubelet has handed all of it to the group',
     NEEDS_MOUNTS,
     async () => {
-      const { securityContext, containers } = CronJob.parse(parse(blocks(text, 'yaml')[0] ?? '')).spec
-        .jobTemplate.spec.template.spec
+      const { securityContext, containers } = CronJob.parse(parse(page('examples/kubernetes/cronjob.yaml')))
+        .spec.jobTemplate.spec.template.spec
       const { runAsUser: uid, fsGroup } = securityContext
       const [{ env, volumeMounts, workingDir }] = containers
       const root = await openMachine()

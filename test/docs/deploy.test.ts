@@ -1,4 +1,4 @@
-/** What docs/deploy.md shows is what systemd, cron and Kubernetes take, and what Waybill does. Tools that a machine lacks are skipped visibly. */
+/** What docs/deploy.md and its examples show is what systemd, cron and Kubernetes take, and what Waybill does. Tools that a machine lacks are skipped visibly. */
 import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, symlink, utimes, writeFile } from 'node:fs/promises'
@@ -19,9 +19,12 @@ const text = page('docs/deploy.md')
 const settings = blocks(text, 'sh').find((block) => block.startsWith('# /etc/waybill/settings')) ?? ''
 const [crontab = ''] = blocks(text, 'text')
 const UNITS = new Map(
-  blocks(text, 'ini').map((unit) => [/^# \/etc\/systemd\/system\/(.+)$/m.exec(unit)?.[1] ?? '', unit]),
+  ['waybill.service', 'waybill-nightly.timer', 'waybill-nightly.service'].map((name) => [
+    name,
+    page(`examples/systemd/${name}`),
+  ]),
 )
-const cronJob: unknown = parse(blocks(text, 'yaml')[0] ?? '')
+const cronJob: unknown = parse(page('examples/kubernetes/cronjob.yaml'))
 /** What of it is compared with other parts of the page; the rest is for Kubernetes' own definition. */
 const CronJob = z.object({
   spec: z.object({

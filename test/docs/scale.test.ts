@@ -1,4 +1,4 @@
-/** What docs/scale.md shows is what Compose and Kubernetes take; its sizes follow from its costs by arithmetic. */
+/** Examples of several machines are as Compose and Kubernetes define them; sizes of docs/scale.md follow from its costs by arithmetic. */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
@@ -9,10 +9,11 @@ import { z } from 'zod'
 import { VARIABLES } from '../../src/system/settings.ts'
 import { needing } from '../needed.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
-import { blocks, PROJECT, page } from './pages.ts'
+import { PROJECT, page } from './pages.ts'
 
 const text = page('docs/scale.md')
-const [compose = '', ...manifests] = blocks(text, 'yaml')
+const compose = page('examples/compose/compose.yaml')
+const manifests = ['workers', 'schedule'].map((name) => page(`examples/kubernetes/${name}.yaml`))
 const TYPES = join(PROJECT, 'node_modules/kubernetes-types')
 const COMPILER = join(PROJECT, 'node_modules/.bin/tsc')
 

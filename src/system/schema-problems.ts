@@ -27,14 +27,21 @@ export function checkWith<Schema extends z.ZodType>(
   }
   // `jitless`: zod would compile a checker, which does not pay for a single check.
   const parsed = schema.safeParse(value, { jitless: true, error })
-  return parsed.success ? { data: parsed.data } : { problems: flatten(parsed.error.issues, known, schema) }
+  if (parsed.success) return { data: parsed.data }
+  // Made for the first unknown key: most values have none.
+  let places: ReadonlyMap<string, ReadonlySet<string>> | undefined
+  const placesOf = (key: string): readonly string[] => {
+    places ??= keyPlaces(schema)
+    return [...(places.get(key) ?? [])]
+  }
+  return { problems: flatten(parsed.error.issues, known, placesOf) }
 }
 
 /** Replaces the message of a union by the problems of its best branch: the one with the deepest problem, as the author meant that branch. */
 function flatten(
   issues: readonly z.core.$ZodIssue[],
   known: ReadonlyMap<readonly unknown[], readonly string[]>,
-  schema: z.ZodType,
+  placesOf: (key: string) => readonly string[],
   base: readonly (string | number)[] = [],
 ): SchemaProblem[] {
   return issues.flatMap((issue): SchemaProblem[] => {
@@ -44,7 +51,7 @@ function flatten(
         (branch) => !branch.some((one) => one.code === 'invalid_type' && one.path.length === 0),
       )
       const branches = (ofRightType.length > 0 ? ofRightType : issue.errors).map((branch) =>
-        flatten(branch, known, schema, path),
+        flatten(branch, known, placesOf, path),
       )
       const deepest = branches.reduce((best, branch) => (depth(branch) > depth(best) ? branch : best))
       if (depth(deepest) > path.length) return deepest
@@ -56,29 +63,39 @@ function flatten(
       const meant = known.get(issue.keys) ?? []
       return issue.keys.map((key) => ({
         path: [...path, key],
-        message: `unknown key "${key}"${didYouMean(key, meant) || placeWords(schema, key)}`,
+        message: `unknown key "${key}"${didYouMean(key, meant) || placeWords(placesOf(key))}`,
       }))
     }
     return [{ path, message: issue.message }]
   })
 }
 
-/** Names the blocks of the schema that have the key, if they are two at most. */
-function placeWords(schema: z.ZodType, key: string): string {
-  const places = [...new Set(placesOf(schema, key))].filter((place) => place !== '')
-  return places.length === 1 || places.length === 2 ? `; it belongs into ${places.join(' or ')}` : ''
-}
+/** @param places blocks of the schema that have an unknown key: named if they are two at most */
+const placeWords = (places: readonly string[]): string =>
+  places.length === 1 || places.length === 2 ? `; it belongs into ${places.join(' or ')}` : ''
 
-function placesOf(schema: unknown, key: string, path: readonly string[] = []): string[] {
-  if (schema instanceof z.ZodArray) return placesOf(schema.element, key, path)
-  if (schema instanceof z.ZodUnion) return schema.options.flatMap((one) => placesOf(one, key, path))
-  if (schema instanceof z.ZodPipe) return [schema.in, schema.out].flatMap((one) => placesOf(one, key, path))
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
-    return placesOf(schema.unwrap(), key, path)
-  if (!(schema instanceof z.ZodObject)) return []
-  return Object.entries(schema.shape).flatMap(([name, value]) =>
-    name === key ? path.join('.') : placesOf(value, key, [...path, name]),
+/** Collects the blocks in which a schema has each key; not the top, where it needs no word. */
+function keyPlaces(
+  schema: unknown,
+  path: readonly string[] = [],
+  places = new Map<string, Set<string>>(),
+): ReadonlyMap<string, ReadonlySet<string>> {
+  if (schema instanceof z.ZodArray) keyPlaces(schema.element, path, places)
+  else if (schema instanceof z.ZodUnion) for (const one of schema.options) keyPlaces(one, path, places)
+  else if (schema instanceof z.ZodPipe)
+    for (const one of [schema.in, schema.out]) keyPlaces(one, path, places)
+  else if (
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodDefault ||
+    schema instanceof z.ZodPrefault
   )
+    keyPlaces(schema.unwrap(), path, places)
+  else if (schema instanceof z.ZodObject)
+    for (const [name, value] of Object.entries(schema.shape)) {
+      if (path.length > 0) places.set(name, (places.get(name) ?? new Set()).add(path.join('.')))
+      keyPlaces(value, [...path, name], places)
+    }
+  return places
 }
 
 const depth = (problems: readonly SchemaProblem[]): number =>

@@ -366,6 +366,8 @@ class World {
     events: readonly (readonly [string, SlotEvent])[],
     isOfRun = false,
   ): void {
+    for (const [rule, { what }] of events)
+      if (what === 'shown' || what === 'accepted before') this.noteUnlinked(this.keyOf(visit, rule), visit)
     const { slots } = this.own
     const placed = this.placed()
     const kept = RULES.flatMap((rule) => keptSlot(rule, this.slot(this.keyOf(visit, rule)), COPY) ?? [])
@@ -551,15 +553,16 @@ class World {
 
   private work(open: OpenExport, rows: readonly { readonly row: number; readonly line: Line }[]): void {
     const refused = new Set<number>()
-    for (const { row, slot, content, state } of open.intents) {
-      this.tell(slot, { what: 'sending', content })
-      this.tell(slot, { what: state, content })
-      if (state === 'refused') refused.add(row)
-    }
     for (const { row, line } of rows) {
       const incoming = this.incomingOf(open, row, line)
       this.takeOver(line, incoming)
       this.tell(this.keyOf(line.visit), { what: 'exported', incoming })
+    }
+    // Behind the words, as in the program: a rule takes over its former slot before it learns what was sent under the new name.
+    for (const { row, slot, content, state } of open.intents) {
+      this.tell(slot, { what: 'sending', content })
+      this.tell(slot, { what: state, content })
+      if (state === 'refused') refused.add(row)
     }
     // An older visit goes before a newer one, a line before those below it.
     for (const { row, line } of rows.toSorted((a, b) => a.line.visit - b.line.visit || a.row - b.row))
@@ -678,9 +681,19 @@ class World {
     const what =
       this.isUnanswered || this.fault() % 5 === 1 ? 'unreadable' : verdictOf(gateway, visit, content)
     this.count(`profile: ${what}`)
+    // A run that was given up has sent it.
+    if (what === 'shown') this.noteUnlinked(key, visit)
     if (what === 'hidden' || what === 'unreadable') this.untold.set(key, ++this.now)
     else if (what !== 'other' || this.slot(key).stored === content) this.lost.delete(key)
     this.tell(key, what === 'absent' ? { what } : { what, content, isSuspect })
+  }
+
+  /** Content comes into force under one name of the rule, and other content was sent under the other. */
+  private noteUnlinked(key: string, visit: number): void {
+    const other = this.slot(this.otherOf(visit))
+    const { stored, isLapsed } = this.slot(key)
+    if ((stored === undefined || isLapsed) && (other.stored !== undefined || other.doubts.length > 0))
+      this.unlinked.set(visit, ++this.now)
   }
 
   /** @returns undefined where nobody knows whether it was stored */
@@ -689,10 +702,7 @@ class World {
     const content = this.contentOf(line)
     const fault = this.isUnanswered ? 2 : this.fault() % 10
     if (fault === 9) throw new Killed('before the intent is written')
-    const other = this.slot(this.otherOf(line.visit))
-    const { stored, isLapsed } = this.slot(key)
-    if ((stored === undefined || isLapsed) && (other.stored !== undefined || other.doubts.length > 0))
-      this.unlinked.set(line.visit, ++this.now)
+    this.noteUnlinked(key, line.visit)
     const intent: Intent = { row, slot: key, content, state: 'sending' }
     open.intents = [...open.intents, intent]
     this.tell(key, { what: 'sending', content })

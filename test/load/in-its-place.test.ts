@@ -84,7 +84,7 @@ async function load(night: Night) {
 
 const SENT = [{ outcome: 'accepted' }]
 const OUTDATED = [{ outcome: 'unchanged', passedOver: 'outdated' }]
-const KEPT = [{ outcome: 'unchanged' }]
+const KEPT = [{ outcome: 'unchanged', passedOver: undefined }]
 
 it.each<[string, Night, object, number]>([
   ['of an export unknown to the ledger: sent anew', { shown: sentBy(UNKNOWN_EXPORT, '7') }, SENT, 1],

@@ -496,6 +496,7 @@ class TeamWorld {
       ...{ suspicion: NO_SUSPICION, stale, held: this.policy },
       reconciler: { readBackAny: async () => new Map() },
       memory: { exports: { withContent: async () => [] } },
+      comesLater: async () => false,
     }
   }
 

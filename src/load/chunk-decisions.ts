@@ -6,7 +6,7 @@ import type { Ledger, Suspicion } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
 import type { Entry, MappedRow, WithdrawnEntry } from '../model/entry.ts'
 import { parseTransactionId, transactionId } from '../model/ids.ts'
-import { type EntryOutcome, Outcomes, ownReason } from '../model/outcome.ts'
+import { type EntryOutcome, type InItsPlace, Outcomes, ownReason, type StoredAs } from '../model/outcome.ts'
 import type { ResolvedAccounts } from './accounts.ts'
 import type { Listing } from './care-team-owed.ts'
 import { type Content, decide, type Step, type Surroundings, WITHDRAWN } from './decide.ts'
@@ -18,6 +18,8 @@ interface DecisionContext {
   readonly suspicion: Suspicion
   readonly reconciler: Pick<Reconciler, 'readBackAny'>
   readonly memory: { exports: Pick<Ledger['exports'], 'withContent'> }
+  /** True for an export, by its id, that is read after the export of the chunk. */
+  readonly comesLater: (exportId: string) => Promise<boolean>
   readonly stale: StaleAccounts
   readonly held: Surroundings['doubts']
 }
@@ -32,6 +34,8 @@ interface Withdrawal {
 }
 
 type Accounts = Pick<ResolvedAccounts, 'accountIds' | 'areUsual' | 'isPerhapsSent' | 'refusalOf'>
+
+const OUTDATED = { passedOver: 'outdated' } as const
 
 export class ChunkDecisions {
   readonly outcomes: Outcomes
@@ -95,6 +99,11 @@ export class ChunkDecisions {
         continue
       }
       this.asked.add(entry)
+      if (typeof verdict === 'object' && (await this.isOfUnread(entry, verdict))) {
+        const passedOver = this.slots.isStored(entry) && 'storedAs' in verdict ? {} : OUTDATED
+        this.outcomes.note([{ entry, outcome: 'unchanged', ...passedOver }])
+        continue
+      }
       const { content } = entry
       if (verdict === 'stored' || (typeof verdict === 'object' && 'storedAs' in verdict)) {
         const wasStored = this.slots.isStored(entry)
@@ -117,6 +126,17 @@ export class ChunkDecisions {
   }
 
   /**
+   * True where the shown record is of an export that is still to be read: the word of that export is newer than this one. Nothing is learned of the
+   * slot before the export comes.
+   */
+  private async isOfUnread(entry: Entry, shown: InItsPlace | StoredAs): Promise<boolean> {
+    if (this.isDoubted(entry)) return false
+    const { exportId } = parseTransactionId('storedAs' in shown ? shown.storedAs : shown.inItsPlace) ?? {}
+    if (exportId === undefined) return false
+    return (await this.isUnknown(exportId)) && this.context.comesLater(exportId)
+  }
+
+  /**
    * Judges a different record of the same instant by its id. The record may belong to another row, as of a second visit on one day. A record of an
    * export unknown to the ledger was sent without the ledger's knowledge; a rule that had another name meanwhile was sent under that name.
    */
@@ -124,7 +144,12 @@ export class ChunkDecisions {
     const { exportId, content } = parseTransactionId(id) ?? {}
     if (exportId === undefined || content === undefined) return 'hidden'
     if (this.slots.isOfOtherName(entry, content)) return 'other'
-    return (await this.context.memory.exports.withContent(exportId)).length === 0 ? 'other' : 'hidden'
+    return (await this.isUnknown(exportId)) ? 'other' : 'hidden'
+  }
+
+  /** True for an export that the ledger does not know. */
+  private async isUnknown(exportId: string): Promise<boolean> {
+    return (await this.context.memory.exports.withContent(exportId)).length === 0
   }
 
   /** Decides the open entries once more. */
@@ -256,7 +281,7 @@ export class ChunkDecisions {
         return {
           entry,
           outcome: 'unchanged',
-          ...(entry.kind === 'careTeam' ? {} : { passedOver: 'outdated' }),
+          ...(entry.kind === 'careTeam' ? {} : OUTDATED),
         }
       case 'refuse': {
         const reason = this.accounts?.refusalOf(entry)

@@ -49,10 +49,16 @@ export interface LoadContext extends Delivery {
   readonly held: 'hold' | 'look' | 'resend'
   /** Possible losses of the ledger: profiles are read for them, once the gateway can no longer be late. */
   readonly suspicion: Suspicion
+  /** True for an export, by its id, that is read after another: a restored ledger meets the records of the former first. */
+  readonly comesLater: (
+    exportId: string,
+    read: Pick<ChunkToLoad, 'exportId' | 'exportName'>,
+  ) => Promise<boolean>
 }
 
 export interface ChunkToLoad extends ChunkKey, Speaks {
   readonly exportId: string
+  readonly exportName: string
   readonly entries: readonly Entry[]
   /** Results withdrawn by the source. */
   readonly withdrawn: readonly WithdrawnEntry[]
@@ -211,7 +217,8 @@ async function remember(context: LoadContext, chunk: ChunkToLoad) {
     prints: chunk.isRecognised ? await context.memory.slots.prints(context.jobId, rowKeys) : undefined,
   }
   const slots = new ChunkSlots(known, entries, chunk, context)
-  const decisions = new ChunkDecisions(context, slots, (entries.at(-1)?.place ?? -1) + 1)
+  const comesLater = (exportId: string) => context.comesLater(exportId, chunk)
+  const decisions = new ChunkDecisions({ ...context, comesLater }, slots, (entries.at(-1)?.place ?? -1) + 1)
   const recalled = await recallChunk(context.memory, chunk, entries, known.held)
   decisions.outcomes.note(recalled.outcomes)
   const wasRecalled = new Set(recalled.outcomes.map(({ entry }) => entry))

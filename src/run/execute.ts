@@ -364,6 +364,7 @@ async function workOne(
   const around = {
     exportRow: record.id,
     exportId: record.export_id,
+    exportName: record.name,
     arrival,
     isBackfill: work.settling.isBackfill,
     isAgain: isTakenUp || arrival !== record.id,

@@ -338,17 +338,21 @@ export interface DoneDelivery extends FoundExport {
   readonly hashes: readonly string[]
 }
 
+type Content = Pick<ExportRecord, 'name' | 'path' | 'sha256' | 'export_id'>
+
 /** Exports of a delivery; undefined if unreadable: the delivery stays, and the run reports the problem. */
-async function contentsOf(
+export async function contentsOf(
   arrival: Arrival,
-  one: FoundExport,
-): Promise<Pick<ExportRecord, 'path' | 'sha256'>[] | undefined> {
+  one: Parameters<Arrival['receive']>[0],
+): Promise<Content[] | undefined> {
   try {
     const received = await arrival.receive(one)
-    const exports: Pick<ExportRecord, 'path' | 'sha256'>[] = []
+    const exports: Content[] = []
     // One after another: an archive may have more members than files may be open.
-    for (const { file, version, address: path, limits } of received)
-      exports.push({ path, sha256: (await fingerprint(file, limits.signal, version)).sha256 })
+    for (const { name, file, version, address: path, limits } of received) {
+      const { sha256, exportId: export_id } = await fingerprint(file, limits.signal, version)
+      exports.push({ name, path, sha256, export_id })
+    }
     return exports
   } catch (error) {
     if (endingOf(error).exit === EXIT.interrupted) throw error

@@ -30,6 +30,7 @@ import {
 import { createMatchInOrder } from '../reconcile/match-in-order.ts'
 import { BUILT_IN } from '../system/settings.ts'
 import type { RunDependencies } from './events.ts'
+import { exportsToCome } from './exports-to-come.ts'
 import { withTakenBack } from './taken-back.ts'
 import type { Worker } from './worker.ts'
 
@@ -95,6 +96,7 @@ export type LoadingDependencies = Pick<
   | 'sleep'
   | 'events'
   | 'isDead'
+  | 'sources'
 >
 
 interface LoadingRun {
@@ -146,6 +148,7 @@ export function loadContext(deps: LoadingDependencies, job: Job, run: LoadingRun
     reconciler,
     firstContact: firstContactOf(deps, sending, hadOtherKey),
     suspicion: run.suspicion,
+    comesLater: exportsToCome(deps, job),
     limits: submit.batch,
     careTeamsAcrossAccounts: acrossAccounts,
     held: heldIn(run.origin),

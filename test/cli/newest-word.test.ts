@@ -26,15 +26,19 @@ async function open(mapping = mappingOf(), faultOf?: Parameters<typeof startFaul
   const clinic = await openClinic({ store, mapping, job, ...(faultOf && { faultOf }) })
   const { workplace } = clinic
   const copy = join(workplace.folder, 'copy.sqlite')
+  const lose = async (): Promise<void> => {
+    for (const name of ['ledger.sqlite', 'ledger.sqlite-wal', 'ledger.sqlite-shm'])
+      await rm(join(workplace.home, name), { force: true })
+  }
   return {
     ...clinic,
     values: () => valuesOf(store),
     deliverDay: (day: string, ...rows: string[]) => clinic.deliver(`day_${day}.csv`, HEADER + rows.join('')),
     counts: async () => summaryOf(await clinic.run()).records.biometric,
     backUp: () => workplace.waybill('backup', 'copy.sqlite'),
+    lose,
     async restore() {
-      for (const name of ['ledger.sqlite', 'ledger.sqlite-wal', 'ledger.sqlite-shm'])
-        await rm(join(workplace.home, name), { force: true })
+      await lose()
       await cp(copy, join(workplace.home, 'ledger.sqlite'))
     },
     writeMapping: (text: string) => writeFile(join(workplace.folder, 'mappings/clinic.yaml'), text),
@@ -87,6 +91,49 @@ test('a restored ledger does not send what is older once more, where the lost ni
   // Both lie there still, and the older one is read first.
   await clinic.run()
   expect(await clinic.values()).toEqual([70, 75])
+})
+
+test.each([
+  ['restored', [70, 70, 80]],
+  ['restored', [70, 75, 80]],
+  ['restored', [70, 75, 70]],
+  ['restored', [70, 75, 70, 75]],
+  ['lost', [70, 75, 80]],
+  ['lost', [70, 75, 70, 75]],
+] as const)(
+  'a %s ledger meets the later exports at the gateway first, and sends nothing again: %j',
+  async (how, values) => {
+    const clinic = await open()
+    for (const [at, value] of values.entries()) {
+      if (at === 1) await clinic.backUp()
+      await clinic.deliverDay(
+        `2026030${at + 2}`,
+        rowOf(FIRST, value),
+        rowOf(FIRST, 60 + at).replace('ann', `bob${at}`),
+      )
+      await clinic.run()
+    }
+    const before = await clinic.values()
+    if (how === 'restored') await clinic.restore()
+    else await clinic.lose()
+    const again = summaryOf(await clinic.run(...(how === 'lost' ? ['--look-first'] : [])))
+    const made = 2 * values.length
+    expect(again.records.biometric).toMatchObject({ made, unchanged: made })
+    await clinic.deliverDay('20260309', rowOf(FIRST, values.at(-1) ?? 0))
+    expect(await clinic.counts()).toMatchObject({ unchanged: made + 1 })
+    expect(await clinic.values()).toEqual(before)
+  },
+)
+
+test('a restored ledger replaces what an export has brought that is read before, not after', async () => {
+  const clinic = await openWithFirst()
+  await clinic.backUp()
+  await clinic.deliverDay('20260304', rowOf(FIRST, 75))
+  await clinic.run()
+  await clinic.restore()
+  const newer = await clinic.deliverDay('20260305', rowOf(FIRST, 70))
+  await clinic.run('--file', newer)
+  expect(await clinic.values()).toEqual([70, 75, 70])
 })
 
 test('a backfill does not undo what is newer', async () => {

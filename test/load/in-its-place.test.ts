@@ -37,11 +37,15 @@ interface Night {
   readonly isAgain?: boolean
   /** The ledger has the record under this rule and another one, whose content is shown. */
   readonly isRenamed?: boolean
+  /** The export of what is shown is still to be read. */
+  readonly comesLater?: boolean
+  /** The record of the chunk is in doubt. */
+  readonly isInDoubt?: boolean
 }
 
 /** @returns the outcome of the record, and the requests that sent it */
 async function load(night: Night) {
-  const { shown, id, isAgain = false, isRenamed = false } = night
+  const { shown, id, isAgain = false, isRenamed = false, comesLater = false, isInDoubt = false } = night
   const named = <Shown extends object>(envelope: Shown): Shown =>
     JSON.parse(JSON.stringify(envelope).replaceAll(shown.transactionId, id ?? shown.transactionId))
   const loading = await startLoading({
@@ -49,7 +53,9 @@ async function load(night: Night) {
   })
   await loading.load([shown])
   const entry = night.own ?? entryOf(biometric, { value: '118' })
-  const slots: KeptSlot[] = [keptSlot(entry.ruleHash, entry.content, { isLapsed: isRenamed })]
+  const slots: KeptSlot[] = isInDoubt
+    ? []
+    : [keptSlot(entry.ruleHash, entry.content, { isLapsed: isRenamed })]
   if (isRenamed) slots.push(keptSlot(IDENTITY.rule('former'), shown.content))
   const place = { exportRow: loading.exportRow, chunk: 1 }
   await loading.runLedger.openChunk(loading.exportRow, {
@@ -60,8 +66,14 @@ async function load(night: Night) {
     ...{ exceptions: [], tallies: {}, at: 0, delivered: [{ rowKey: entry.rowKey, records: slots }] },
   })
   const before = loading.posts(BIOMETRICS)
+  const doubt = { rule: entry.ruleHash, content: entry.content, isOpen: false, sentUntil: null }
+  const held = async () => new Map(isInDoubt ? [[entry.rowKey, [doubt]]] : [])
+  const { memory } = loading.context
   const { outcomes } = await loadChunk(
-    { ...loading.context, suspicion: COPIED },
+    {
+      ...{ ...loading.context, suspicion: COPIED, comesLater: async () => comesLater },
+      ...{ held: 'look', memory: { ...memory, slots: { ...memory.slots, held } } },
+    },
     {
       ...{ ...SPEAKS, arrival: 2, isAgain, exportRow: loading.exportRow, chunk: 2, exportId: EXPORT_ID },
       ...{ entries: placed([entry]), withdrawn: [], resumed: false, listed: [], shared: [] },
@@ -71,10 +83,29 @@ async function load(night: Night) {
 }
 
 const SENT = [{ outcome: 'accepted' }]
-const KEPT = [{ outcome: 'unchanged' }]
+const OUTDATED = [{ outcome: 'unchanged', passedOver: 'outdated' }]
+const KEPT = [{ outcome: 'unchanged', passedOver: undefined }]
 
 it.each<[string, Night, object, number]>([
   ['of an export unknown to the ledger: sent anew', { shown: sentBy(UNKNOWN_EXPORT, '7') }, SENT, 1],
+  [
+    'of an export that is still to be read: the later one stays',
+    { shown: sentBy(UNKNOWN_EXPORT, '7'), comesLater: true },
+    OUTDATED,
+    0,
+  ],
+  [
+    'of an export that is still to be read, where this one is in doubt: in doubt as before',
+    { shown: sentBy(UNKNOWN_EXPORT, '7'), comesLater: true, isInDoubt: true },
+    [{ outcome: 'in-doubt' }],
+    0,
+  ],
+  [
+    'of a known export, though it is read again later: both are there',
+    { shown: sentBy(EXPORT_ID, '7'), comesLater: true },
+    KEPT,
+    0,
+  ],
   [
     'of an export unknown to the ledger, where this one is read again: the later one stays',
     { shown: sentBy(UNKNOWN_EXPORT, '7'), isAgain: true },

@@ -203,6 +203,7 @@ export async function startLoading(options: LoadingOptions = {}) {
     careTeamsAcrossAccounts: options.careTeamsAcrossAccounts ?? false,
     held: options.held ?? 'hold',
     suspicion: NO_SUSPICION,
+    comesLater: async () => false,
     claims,
     accounts,
     testsAtOnce: 8,
@@ -311,6 +312,7 @@ export async function startLoading(options: LoadingOptions = {}) {
 
 /** As most exports speak. */
 export const SPEAKS = {
+  exportName: 'clinic.csv',
   ...{ arrival: 1, isAgain: false, isBackfill: false, isRenewed: false, isTakenUp: false },
   orders: new Map(),
   hashOf: IDENTITY.cellsUnder('mapping'),

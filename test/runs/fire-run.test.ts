@@ -1,13 +1,22 @@
-/** Fires whose runs a worker has: the ticket that a schedule sends, finds again and follows. */
+/** Fires whose runs a worker has: the ticket that a schedule sends, finds again and follows; and the run of the worker. */
+import { mkdir, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { createApplication } from '../../src/application.ts'
+import type { FireRecord } from '../../src/ledger/ledger.ts'
 import type { RunRequest, TicketEnd, Tickets } from '../../src/ledger/tickets.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import type { Application } from '../../src/runs/application.ts'
-import { askForFire, isFireAwaited } from '../../src/runs/fire-run.ts'
+import { askForFire, beginFireOfTicket, isFireAwaited } from '../../src/runs/fire-run.ts'
+import { readSettings } from '../../src/system/settings.ts'
+import { ANN, CLINIC, HEADER } from '../cli/clinic.ts'
+import { closedPort } from '../closed-port.ts'
+import { SECRET, startHookServer } from '../notify/hook-server.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 type State = Awaited<ReturnType<Tickets['stateOf']>>
 
-const DUE = 1_000
+const DUE = Date.parse('2026-03-02T02:00Z')
 const END: TicketEnd = { run: 'run-1', exit: 0 }
 
 /** @param former state of the ticket of an earlier process; undefined: there is none @param taken false: another ticket of the job is open */
@@ -93,4 +102,138 @@ test.each<[string, TicketEnd, unknown]>([
 
 test('a job with another ticket is held', async () => {
   expect((await follow(queue(undefined, END, false))).ended).toMatchObject({ code: 'job-held' })
+})
+
+const DAY_MS = 86_400_000
+const MINUTE_MS = 60_000
+const FORMER = DUE - DAY_MS
+
+interface Given {
+  readonly retry?: string
+  /** Rows of an export in the inbox; undefined for an empty inbox. */
+  readonly rows?: string
+  /** A run that a person has typed since the fire before. */
+  readonly byHand?: boolean
+  /** The fire has left the schedule. */
+  readonly isGone?: boolean
+}
+
+async function worker(hookUrl: string, retry: string) {
+  const home = await temporaryFolder()
+  const folders = ['jobs', 'mappings', 'inbox'].map((name) => join(home, name))
+  for (const folder of folders) await mkdir(folder)
+  const [jobs = '', mappings = '', inbox = ''] = folders
+  const gateway = `http://127.0.0.1:${await closedPort()}`
+  await writeFile(join(mappings, 'clinic.yaml'), CLINIC)
+  const job = `job: nightly
+schedule: { cron: "0 2 * * *", zone: Etc/UTC, missed: once${retry} }
+exports: { from: ../inbox, match: "*.csv", mapping: clinic }
+accounts: { register: never }
+submit: { patience: 1m }
+notify: { webhook: "${hookUrl}/" }
+`
+  await writeFile(join(jobs, 'nightly.yaml'), job)
+  const variables = {
+    ...{ WAYBILL_HOME: home, WAYBILL_JOBS: jobs, WAYBILL_MAPPINGS: mappings, WAYBILL_LOG_LEVEL: 'error' },
+    ...{ WAYBILL_GATEWAY_URL: gateway, WAYBILL_API_KEY: 'k', WAYBILL_ACCESS_TOKEN: 't' },
+    WAYBILL_WEBHOOK_SECRET: SECRET,
+  }
+  let now = DUE + MINUTE_MS
+  const application: Application = {
+    ...createApplication('0', readSettings(variables, home), () => {}, new AbortController().signal),
+    now: () => now,
+    async sleep(ms) {
+      now += ms
+    },
+  }
+  return { application, gateway, inbox, now: () => now }
+}
+
+async function beginFire({ retry = '', rows, byHand = false, isGone = false }: Given) {
+  const hook = await startHookServer()
+  const { application, gateway, inbox, now } = await worker(hook.url, retry)
+  if (rows !== undefined) {
+    await writeFile(join(inbox, 'a.csv'), HEADER + rows)
+    await utimes(join(inbox, 'a.csv'), new Date(FORMER), new Date(FORMER))
+  }
+  const before = await application.openLedger()
+  const jobId = await before.jobs.id('nightly', gateway)
+  const timetable = { cron: '0 2 * * *', zone: 'Etc/UTC', seenUntil: DUE }
+  await before.fires.comeDue(jobId, undefined, timetable, isGone ? [FORMER] : [FORMER, DUE])
+  for (const fire of await before.fires.open(jobId))
+    await before.fires.move(fire, 'begin', { owner: 'there:7#boot.1', begun_at: fire.due })
+  if (byHand) {
+    const asked = { jobId, runId: 'by-hand', owner: 'gone:1#boot.1', now: FORMER + 1, ttlMs: 1 }
+    const answer = await before.leases.acquire(asked, () => true)
+    if (!answer.ok) return expect.fail('held')
+    const start = { id: 'by-hand', jobId, startedAt: FORMER + 1, rejectsPath: 'r', receiptsPath: 'r' }
+    await (await before.runs.start(answer.lease, start)).endRun({
+      state: 'finished',
+      endedAt: FORMER + 2,
+      reason: null,
+    })
+    await before.leases.release(answer.lease)
+  }
+  await before.close()
+  const end = await beginFireOfTicket(application, { listener: {} }, { job: 'nightly', due: DUE })
+  // The worker has delivered the notices, and closed the ledger.
+  const titles = hook.seen.map(({ body }) => `${JSON.parse(body).type} ${JSON.parse(body).data.title}`)
+  const after = await application.openLedger()
+  const fires = await after.fires.latest(jobId, 9)
+  const runs = (await after.runs.list(9)).map(({ id }) => id)
+  await after.close()
+  const runOf = (due: number): FireRecord['run_id'] | undefined =>
+    fires.find((one) => one.due === due)?.run_id
+  return { end, titles, runs, now: now(), noted: runOf(DUE), ofFormer: runOf(FORMER) }
+}
+
+test('a fire whose export holds no measurement ends well, and the ledger names its run', async () => {
+  const { end, titles, runs, noted, ofFormer } = await beginFire({ rows: 'ann,2026-03-02,,,,,\n' })
+  const [run = expect.fail('no run')] = runs
+  expect(end).toEqual({ run, exit: 0, decidedAt: DUE + MINUTE_MS })
+  expect([titles, noted, ofFormer]).toEqual([[], run, null])
+})
+
+test('a fire that has left the schedule begins no run', async () => {
+  expect(await beginFire({ rows: ANN, isGone: true })).toMatchObject({
+    end: { exit: 0 },
+    runs: [],
+    titles: [],
+  })
+})
+
+test.each([
+  [
+    'with tries left: the schedule gets the instant of the decision, and nobody is notified',
+    ', retry: { every: 15m }',
+    [],
+  ],
+  [
+    'without: its end is notified',
+    '',
+    ['waybill.run-stopped Waybill: nightly was stopped (gateway-unreachable)'],
+  ],
+  [
+    'with tries that reach behind the next fire: its end is notified',
+    ', retry: { every: 24h }',
+    ['waybill.run-stopped Waybill: nightly was stopped (gateway-unreachable)'],
+  ],
+])('a gateway that is away, %s', async (_, retry, expected) => {
+  const { end, titles, runs, noted, now } = await beginFire({ retry, rows: ANN })
+  const [run] = runs
+  expect(end).toMatchObject({ run, exit: 3, code: 'gateway-unreachable' })
+  // The patience of the job has passed.
+  expect(end.decidedAt).toBeGreaterThan(DUE + MINUTE_MS)
+  expect(end.decidedAt).toBeLessThanOrEqual(now)
+  expect(noted).toBe(run)
+  expect(titles).toEqual(expected)
+})
+
+test('a fire without exports is refused, and notified; after a run by hand it has nothing to do', async () => {
+  const refused = await beginFire({})
+  expect(refused.end).toMatchObject({ exit: 2, code: 'exports-none' })
+  expect(refused.titles).toEqual(['waybill.run-refused Waybill: nightly was not run (exports-none)'])
+  const explained = await beginFire({ byHand: true })
+  expect(explained.end).toEqual({ exit: 0 })
+  expect([explained.titles, explained.runs]).toEqual([[], ['by-hand']])
 })

@@ -1,7 +1,9 @@
 /** Fires whose runs a worker has: the ticket that a schedule sends, finds again and follows; and the run of the worker. */
+import { existsSync } from 'node:fs'
 import { mkdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { createApplication } from '../../src/application.ts'
 import type { FireRecord } from '../../src/ledger/ledger.ts'
 import type { RunRequest, TicketEnd, Tickets } from '../../src/ledger/tickets.ts'
@@ -108,6 +110,11 @@ const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 const FORMER = DUE - DAY_MS
 
+const Notified = z.object({
+  type: z.string(),
+  data: z.object({ title: z.string(), text: z.array(z.string()) }),
+})
+
 interface Given {
   readonly retry?: string
   /** Rows of an export in the inbox; undefined for an empty inbox. */
@@ -116,9 +123,12 @@ interface Given {
   readonly byHand?: boolean
   /** The fire has left the schedule. */
   readonly isGone?: boolean
+  /** The worker ends while the run waits for the gateway. */
+  readonly stops?: boolean
+  readonly secret?: string
 }
 
-async function worker(hookUrl: string, retry: string) {
+async function worker(hookUrl: string, { retry = '', stops = false, secret = SECRET }: Given) {
   const home = await temporaryFolder()
   const folders = ['jobs', 'mappings', 'inbox'].map((name) => join(home, name))
   for (const folder of folders) await mkdir(folder)
@@ -131,27 +141,45 @@ exports: { from: ../inbox, match: "*.csv", mapping: clinic }
 accounts: { register: never }
 submit: { patience: 1m }
 notify: { webhook: "${hookUrl}/" }
+heartbeat: { url: "${hookUrl}/beat", service: healthchecks }
 `
   await writeFile(join(jobs, 'nightly.yaml'), job)
   const variables = {
     ...{ WAYBILL_HOME: home, WAYBILL_JOBS: jobs, WAYBILL_MAPPINGS: mappings, WAYBILL_LOG_LEVEL: 'error' },
     ...{ WAYBILL_GATEWAY_URL: gateway, WAYBILL_API_KEY: 'k', WAYBILL_ACCESS_TOKEN: 't' },
-    WAYBILL_WEBHOOK_SECRET: SECRET,
+    ...{ WAYBILL_WEBHOOK_SECRET: secret, WAYBILL_METRICS_FILE: join(home, '{job}.prom') },
   }
+  const interrupt = new AbortController()
+  const log: string[] = []
+  const settings = readSettings(variables, home)
+  const made = createApplication('0', settings, (line) => log.push(line), interrupt.signal)
+  let open = 0
   let now = DUE + MINUTE_MS
   const application: Application = {
-    ...createApplication('0', readSettings(variables, home), () => {}, new AbortController().signal),
+    ...made,
     now: () => now,
     async sleep(ms) {
-      now += ms
+      if (stops) interrupt.abort()
+      else now += ms
+    },
+    async openLedger(...given) {
+      const ledger = await made.openLedger(...given)
+      open++
+      const close = async (): Promise<void> => {
+        await ledger.close()
+        open--
+      }
+      return { ...ledger, close }
     },
   }
-  return { application, gateway, inbox, now: () => now }
+  const metrics = join(home, 'nightly.prom')
+  return { application, gateway, inbox, log, metrics, now: () => now, open: () => open }
 }
 
-async function beginFire({ retry = '', rows, byHand = false, isGone = false }: Given) {
+async function beginFire(given: Given) {
+  const { rows, byHand = false, isGone = false } = given
   const hook = await startHookServer()
-  const { application, gateway, inbox, now } = await worker(hook.url, retry)
+  const { application, gateway, inbox, log, metrics, now, open } = await worker(hook.url, given)
   if (rows !== undefined) {
     await writeFile(join(inbox, 'a.csv'), HEADER + rows)
     await utimes(join(inbox, 'a.csv'), new Date(FORMER), new Date(FORMER))
@@ -177,63 +205,85 @@ async function beginFire({ retry = '', rows, byHand = false, isGone = false }: G
   await before.close()
   const end = await beginFireOfTicket(application, { listener: {} }, { job: 'nightly', due: DUE })
   // The worker has delivered the notices, and closed the ledger.
-  const titles = hook.seen.map(({ body }) => `${JSON.parse(body).type} ${JSON.parse(body).data.title}`)
+  expect(open()).toBe(0)
+  const beats = hook.seen.flatMap(({ url }) => (url.startsWith('/beat') ? [url] : []))
+  const notices = hook.seen
+    .filter(({ url }) => url === '/')
+    .map(({ body }) => Notified.parse(JSON.parse(body)))
+  const titles = notices.map(({ type, data }) => `${type} ${data.title}`)
+  const text = notices.flatMap(({ data }) => data.text).join('\n')
   const after = await application.openLedger()
   const fires = await after.fires.latest(jobId, 9)
   const runs = (await after.runs.list(9)).map(({ id }) => id)
   await after.close()
   const runOf = (due: number): FireRecord['run_id'] | undefined =>
     fires.find((one) => one.due === due)?.run_id
-  return { end, titles, runs, now: now(), noted: runOf(DUE), ofFormer: runOf(FORMER) }
+  const isCounted = existsSync(metrics)
+  return {
+    end,
+    titles,
+    text,
+    beats,
+    log,
+    runs,
+    isCounted,
+    now: now(),
+    noted: runOf(DUE),
+    ofFormer: runOf(FORMER),
+  }
 }
 
 test('a fire whose export holds no measurement ends well, and the ledger names its run', async () => {
-  const { end, titles, runs, noted, ofFormer } = await beginFire({ rows: 'ann,2026-03-02,,,,,\n' })
-  const [run = expect.fail('no run')] = runs
-  expect(end).toEqual({ run, exit: 0, decidedAt: DUE + MINUTE_MS })
-  expect([titles, noted, ofFormer]).toEqual([[], run, null])
+  const found = await beginFire({ rows: 'ann,2026-03-02,,,,,\n' })
+  const [run = expect.fail('no run')] = found.runs
+  expect(found).toMatchObject({ titles: [], noted: run, ofFormer: null, isCounted: true, log: [] })
+  expect(found.end).toEqual({ run, exit: 0, decidedAt: DUE + MINUTE_MS })
+  expect(found.beats).toEqual(['/beat/start', '/beat/0'])
 })
 
 test('a fire that has left the schedule begins no run', async () => {
-  expect(await beginFire({ rows: ANN, isGone: true })).toMatchObject({
-    end: { exit: 0 },
-    runs: [],
-    titles: [],
-  })
+  const found = await beginFire({ rows: ANN, isGone: true })
+  expect(found).toMatchObject({ end: { exit: 0 }, runs: [], titles: [], beats: [], isCounted: false })
 })
 
+const STOPPED = 'waybill.run-stopped Waybill: nightly was stopped'
+const RESUMES = 'It resumes when the schedule starts'
+
 test.each([
-  [
-    'with tries left: the schedule gets the instant of the decision, and nobody is notified',
-    ', retry: { every: 15m }',
-    [],
-  ],
-  [
-    'without: its end is notified',
-    '',
-    ['waybill.run-stopped Waybill: nightly was stopped (gateway-unreachable)'],
-  ],
-  [
-    'with tries that reach behind the next fire: its end is notified',
-    ', retry: { every: 24h }',
-    ['waybill.run-stopped Waybill: nightly was stopped (gateway-unreachable)'],
-  ],
-])('a gateway that is away, %s', async (_, retry, expected) => {
-  const { end, titles, runs, noted, now } = await beginFire({ retry, rows: ANN })
-  const [run] = runs
-  expect(end).toMatchObject({ run, exit: 3, code: 'gateway-unreachable' })
+  ['with tries left: the schedule gets the instant of the decision, and nobody is notified', '15m', false],
+  ['without: the end is notified', undefined, true],
+  ['with a try behind the next fire: the end is notified', '24h', true],
+])('a gateway that is away, %s', async (_, every, isLast) => {
+  const retry = every === undefined ? '' : `, retry: { every: ${every} }`
+  const { end, titles, text, beats, log, runs, noted, now } = await beginFire({ retry, rows: ANN })
+  expect(end).toMatchObject({ run: noted, exit: 3, code: 'gateway-unreachable' })
   // The patience of the job has passed.
   expect(end.decidedAt).toBeGreaterThan(DUE + MINUTE_MS)
   expect(end.decidedAt).toBeLessThanOrEqual(now)
-  expect(noted).toBe(run)
-  expect(titles).toEqual(expected)
+  expect(runs).toEqual([noted])
+  expect(titles).toEqual(isLast ? [`${STOPPED} (gateway-unreachable)`] : [])
+  expect(text).not.toContain(RESUMES)
+  expect(beats).toEqual(isLast ? ['/beat/start', '/beat/3'] : ['/beat/start'])
+  expect(log).toEqual([expect.stringContaining('gateway-unreachable')])
+})
+
+test('a fire whose worker ends meanwhile: the notice names no command, as the schedule resumes the run', async () => {
+  const { end, titles, text, runs } = await beginFire({ rows: ANN, stops: true })
+  expect(end).toMatchObject({ run: runs[0], exit: 130, code: 'interrupted' })
+  expect(titles).toEqual([`${STOPPED} (interrupted)`])
+  expect(text).toContain(`${RESUMES}`)
 })
 
 test('a fire without exports is refused, and notified; after a run by hand it has nothing to do', async () => {
-  const refused = await beginFire({})
-  expect(refused.end).toMatchObject({ exit: 2, code: 'exports-none' })
-  expect(refused.titles).toEqual(['waybill.run-refused Waybill: nightly was not run (exports-none)'])
+  const { end, titles, beats } = await beginFire({})
+  expect(end).toMatchObject({ exit: 2, code: 'exports-none', decidedAt: DUE + MINUTE_MS })
+  expect(titles).toEqual(['waybill.run-refused Waybill: nightly was not run (exports-none)'])
+  expect(beats).toEqual(['/beat/start', '/beat/2'])
   const explained = await beginFire({ byHand: true })
-  expect(explained.end).toEqual({ exit: 0 })
-  expect([explained.titles, explained.runs]).toEqual([[], ['by-hand']])
+  expect(explained).toMatchObject({ end: { exit: 0 }, titles: [], runs: ['by-hand'] })
+  expect(explained.beats).toEqual(['/beat/start', '/beat/0'])
+})
+
+test('a fire whose worker lacks the secret of the webhook is refused before it begins', async () => {
+  await expect(beginFire({ rows: ANN, secret: '' })).rejects.toMatchObject({ code: 'settings-invalid' })
 })

@@ -1,4 +1,5 @@
 /** Exports put aside: the job that is meant, the person and instant that are kept, and the list. */
+import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { WaybillError } from '../../src/model/errors.ts'
 import type { Application } from '../../src/runs/application.ts'
@@ -11,12 +12,16 @@ const aside = (job: string, name = 'b.csv') => ({ job, export: name })
 /** @param unread jobs whose runs have left `b.csv` unread @param kept exports put aside */
 function given(unread: readonly string[], kept: readonly ReturnType<typeof aside>[] = [], fault?: Error) {
   const noted: unknown[] = []
+  const note = async (...given: readonly unknown[]): Promise<void> => {
+    await setImmediate()
+    noted.push(given)
+  }
   const ledger = {
     putAside: {
       list: async () => kept,
       jobsOf: async (name: string) => (name === 'b.csv' ? unread : []),
-      begin: async (...given: readonly unknown[]) => void noted.push(['begin', ...given]),
-      end: async (...given: readonly unknown[]) => void noted.push(['end', ...given]),
+      begin: (...given: readonly unknown[]) => note('begin', ...given),
+      end: (...given: readonly unknown[]) => note('end', ...given),
     },
     close: async () => {},
   }

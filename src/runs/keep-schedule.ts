@@ -208,7 +208,6 @@ export function createScheduleTeller(context: TellerContext, deps: TellingOfSche
   /** Jobs of the last non-empty listing. */
   let names: readonly string[] = []
   let isEmpty = false
-  let isDelivering = false
 
   const targetsFor = async (job: string): Promise<readonly Target[]> =>
     (await readTargets(context.settings, job)) ?? known.get(job) ?? (await lastTargets(ledger, job)) ?? []
@@ -251,11 +250,7 @@ export function createScheduleTeller(context: TellerContext, deps: TellingOfSche
     /** Notifies the collected problems, and starts to deliver due notifications. Never rejects. */
     async beforeSleep() {
       await tellQuietly()
-      if (isDelivering) return
-      isDelivering = true
-      void teller.deliver().finally(() => {
-        isDelivering = false
-      })
+      void teller.deliver()
     },
     /** Notifies the rest, and delivers due notifications. */
     async end() {

@@ -51,14 +51,16 @@ async function look(
   return { late: lateFire(schedule, fires, finished, now), next: nextDeadline(schedule, fires, now) }
 }
 
-/** Plans the notice of a missed deadline: the outbox stores each deadline once, whichever process sees it first. */
+/** Plans the notice of a missed deadline: each deadline is notified once, by whichever process sees it first. */
 export function createDeadlineWatch(settings: Settings, ledger: LateLedger, teller: Teller) {
+  // A look wakes the schedule, which would look again at once.
+  const told = new Map<string, number>()
   return {
     async planLook(job: Job, now: number): Promise<LookPlan> {
       const { schedule, job: name } = job.definition
       if (schedule?.done === undefined) return { next: undefined, look: undefined }
       const { late, next } = await look(settings, ledger, job, schedule, now)
-      if (late === undefined) return { next, look: undefined }
+      if (late === undefined || told.get(name) === late.by) return { next, look: undefined }
       return {
         next,
         look: async () => {
@@ -66,6 +68,7 @@ export function createDeadlineWatch(settings: Settings, ledger: LateLedger, tell
           const { fire, by } = late
           const facts = { due: fire.due, by, zone: schedule.zone, run: fire.run_id, now: fireWords(fire) }
           await teller.tell(lateNotice(about, facts), targetsOf(job))
+          told.set(name, late.by)
           void teller.deliver()
         },
       }

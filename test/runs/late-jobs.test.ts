@@ -91,8 +91,8 @@ test('the schedule looks again at the next deadline, and notifies the passed one
     },
     deliver: async () => void told.push('delivered'),
   } as unknown as Teller
-  const planAt = (time: number, job = jobOf('a', SCHEDULE)) =>
-    createDeadlineWatch(settings, given([]), teller).planLook(job, time)
+  const watch = createDeadlineWatch(settings, given([]), teller)
+  const planAt = (time: number, job = jobOf('a', SCHEDULE)) => watch.planLook(job, time)
   expect(await planAt(at('05:59'))).toEqual({ next: at('06:00'), look: undefined })
   expect(await planAt(NOW, jobOf('a', undefined))).toEqual({ next: undefined, look: undefined })
   const { next, look } = await planAt(NOW)
@@ -111,4 +111,6 @@ test('the schedule looks again at the next deadline, and notifies the passed one
     ],
     'delivered',
   ])
+  // A look wakes the schedule: another one would follow without end.
+  expect(await planAt(NOW + 1)).toEqual({ next: undefined, look: undefined })
 })

@@ -208,6 +208,7 @@ export function createScheduleTeller(context: TellerContext, deps: TellingOfSche
   /** Jobs of the last non-empty listing. */
   let names: readonly string[] = []
   let isEmpty = false
+  let isDelivering = false
 
   const targetsFor = async (job: string): Promise<readonly Target[]> =>
     (await readTargets(context.settings, job)) ?? known.get(job) ?? (await lastTargets(ledger, job)) ?? []
@@ -250,7 +251,12 @@ export function createScheduleTeller(context: TellerContext, deps: TellingOfSche
     /** Notifies the collected problems, and starts to deliver due notifications. Never rejects. */
     async beforeSleep() {
       await tellQuietly()
-      void teller.deliver()
+      // After a jump of the clock the claims of a pass under way have run out, and a second pass would send their notices again.
+      if (isDelivering) return
+      isDelivering = true
+      void teller.deliver().finally(() => {
+        isDelivering = false
+      })
     },
     /** Notifies the rest, and delivers due notifications. */
     async end() {

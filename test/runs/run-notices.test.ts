@@ -220,18 +220,21 @@ test('what a run throws is told before it is thrown', async () => {
 const AT = Date.parse('2026-03-02T07:00Z')
 const TARGET: Target = { command: 'true', on: 'always', folder: '/' }
 
-/** Notes the notices, each when it is stored. */
+/** Notes the notices, each when it is stored: the first takes longest. */
 function noted() {
   const notices: UnsentNotice[] = []
+  let ticks = 20
+  let deliveries = 0
   const teller = {
     async tell(notice: UnsentNotice) {
-      await setImmediate()
+      ticks = Math.max(1, ticks - 5)
+      for (let tick = 0; tick < ticks; tick++) await setImmediate()
       notices.push(notice)
     },
-    deliver: async () => {},
+    deliver: async () => void deliveries++,
   } as unknown as Teller
   const kinds = (): string[] => notices.map(({ kind, subject }) => `${kind} ${subject}`)
-  return { teller, notices, kinds }
+  return { teller, notices, kinds, deliveries: () => deliveries }
 }
 
 const ASIDE: Noticed['job'] = {
@@ -354,7 +357,8 @@ test.each<[string, boolean, readonly object[], readonly string[]]>([
     const drifted = notices.find(({ kind }) => kind === 'export-drifted')
     const found = (drifted?.data as { findings?: { measure: string }[] } | undefined)?.findings ?? []
     expect(found.map(({ measure }) => measure)).toEqual(expected)
-    if (expected.length > 0) expect(drifted?.data).toMatchObject({ run: 'run-2' })
+    expect(drifted?.data['run']).toBe(expected.length > 0 ? 'run-2' : undefined)
+    expect(drifted === undefined).toBe(expected.length === 0)
   },
 )
 
@@ -382,6 +386,47 @@ test.each([
   )
   const since = '1970-01-01T00:00:00.001Z'
   expect(kinds()).toEqual([isHeld ? `job-held it there:1 ${since}` : `run-stopped it there:1 ${since}`])
+})
+
+test.each([
+  ['that the process resumes', true, 'Its progress is stored: it continues by itself.'],
+  ['that a rerun leaves alone', false, 'Its progress is stored.'],
+])(
+  'a dead run %s is notified at the begin of the next, and earlier notices are delivered',
+  async (_, refusals, words) => {
+    const { follower, notices, deliveries } = await noticed({ refusals, ledger: await withLease(AT) })
+    await follower.begun?.()
+    expect(notices.map(({ kind }) => kind)).toEqual(['run-stopped'])
+    expect(notices[0]?.text).toContain(words)
+    expect(deliveries()).toBe(1)
+  },
+)
+
+test.each([
+  ['job-held', 'job-held it there:1'],
+  ['mapping-invalid', 'run-refused mapping-invalid'],
+] as const)('a refusal by %s while another process holds the job', async (code, notice) => {
+  const ledger = { ...(await withLease(AT + 1)), runs: { list: async () => [] } } as unknown as Ledger
+  const { follower, kinds } = await noticed({ ledger })
+  await follower.failed?.(new WaybillError(code, 'here'))
+  expect(kinds()).toEqual([expect.stringContaining(notice)])
+})
+
+test.each([
+  [
+    'finished',
+    ['run-ended it finished', expect.stringMatching(/^run-refused mapping-invalid .* after it$/)],
+    0,
+  ],
+  ['interrupted', STOPPED, 2],
+] as const)('a call that broke off behind a run that is %s', async (state, expected, exit) => {
+  const ledger = await passingLedger()
+  await (await beginRun(ledger, 'it')).endRun({ state, endedAt: 5, reason: null })
+  const { follower, kinds, notices } = await noticed({ ledger })
+  createRunEvents(follower.listener ?? {}).emit({ type: 'runStarted', id: 'it' } as never)
+  await follower.failed?.(new WaybillError('mapping-invalid', 'line 3'))
+  expect(kinds()).toEqual(expected)
+  expect(notices[0]?.text[0]).toContain(`exit code ${exit}`)
 })
 
 test.each<[string, Partial<FireRecord>, 'interrupted' | 'finished', readonly Target[], readonly object[]]>([
@@ -422,10 +467,14 @@ test.each<[string, string | undefined, 'job-invalid' | 'job-not-found', boolean,
   const openLedger = async (): Promise<Ledger> => {
     if (!isUsable) throw new WaybillError('ledger-unusable', 'gone')
     open++
+    const close = async (): Promise<void> => {
+      await setImmediate()
+      open--
+    }
     return {
       ...ledger,
       lastTargets: { ...ledger.lastTargets, ...lastTargets },
-      close: async () => void open--,
+      close,
     }
   }
   const settings = { ...context.settings, ledger: 'postgres://db/w', jobs: join(folder, 'jobs') }

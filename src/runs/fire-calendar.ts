@@ -61,7 +61,7 @@ async function calendarOf(
   const until = to.endOf('day').toMillis()
   const next = schedule === undefined ? [] : upcoming(schedule, now(), until)
   const fires = [...past, ...next]
-    .filter(({ due }) => due >= from.toMillis() && due <= until)
+    .filter(({ due }) => due >= from.toMillis())
     .sort((a, b) => a.due - b.due)
     .map((fire) => ({ date: dayIn(fire.due, zone), ...fire }))
   return { from: from.toFormat(DAY), to: to.toFormat(DAY), fires }

@@ -1,6 +1,6 @@
 /** Runs of the fires of a schedule: by the schedule itself, or by a worker that has their ticket. */
 import { type Job, readJob } from '../definitions/definition-files.ts'
-import { assertTellable, chooseGateway, targetsOf } from '../definitions/jobs.ts'
+import { assertTellable, chooseGateway } from '../definitions/jobs.ts'
 import { type RunRequest, TicketEnd, type Tickets } from '../ledger/tickets.ts'
 import { EXIT } from '../model/errors.ts'
 import { notingRefusedStart } from '../needs/refused-starts.ts'
@@ -115,7 +115,7 @@ export async function beginFireOfTicket(
   const gateway = chooseGateway(settings, job)
   const { common, at, close } = await openGateways(application, watch)
   const { ledger } = common
-  const teller = createTeller(application, ledger, new Map([[job.definition.job, targetsOf(job)]]))
+  const teller = createTeller(application, ledger)
   let decidedAt: number | undefined
   const retryAt = decideOnce((code) => {
     decidedAt = now()

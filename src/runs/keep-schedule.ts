@@ -251,6 +251,7 @@ export function createScheduleTeller(context: TellerContext, deps: TellingOfSche
     /** Notifies the collected problems, and starts to deliver due notifications. Never rejects. */
     async beforeSleep() {
       await tellQuietly()
+      // After a jump of the clock the claims of a pass under way have run out, and a second pass would send their notices again.
       if (isDelivering) return
       isDelivering = true
       void teller.deliver().finally(() => {

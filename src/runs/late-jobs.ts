@@ -53,6 +53,7 @@ async function look(
 
 /** Plans the notice of a missed deadline: each deadline is notified once, by whichever process sees it first. */
 export function createDeadlineWatch(settings: Settings, ledger: LateLedger, teller: Teller) {
+  // A look wakes the schedule, which would look again at once.
   const told = new Map<string, number>()
   return {
     async planLook(job: Job, now: number): Promise<LookPlan> {

@@ -237,7 +237,7 @@ export async function tellLastTry(
   // A person, or a run typed by hand, has ended the run.
   if (targets.length === 0 || story?.summary.state !== 'interrupted') return
   const next = nextSteps(story.summary, [], shellWord)
-  const end = { exit: exit ?? exitOf(story.summary), next, at: ended_at ?? about.at }
+  const end = { exit: exit ?? EXIT.interrupted, next, at: ended_at ?? about.at }
   await teller.tell(runNotice({ ...story, ...end }), targets)
 }
 

@@ -81,9 +81,9 @@ async function findToTakeUp(
     if (!meant.has(record.id)) continue
     const received = await receiveOriginal(arrival, job, record)
     found.push({ record, received, mapping: await mappingOf(record, received) })
-    // Stops before the start: a started run would be resumed by the next run, and sent.
-    deps.interrupt.throwIfAborted()
   }
+  // Stops before the start: a started run would be resumed by the next run, and sent.
+  deps.interrupt.throwIfAborted()
   if (found.length > 0) return found
   throw new WaybillError('nothing-left', `run ${run.id} has nothing left to retry`)
 }

@@ -4,6 +4,7 @@ import { mkdir, rename, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import type { Job } from '../../src/definitions/definition-files.ts'
+import type { FireRecord } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import { createScheduleTeller } from '../../src/runs/keep-schedule.ts'
@@ -12,6 +13,7 @@ import { runSchedule } from '../../src/schedule/run-schedule.ts'
 import { createScheduleEvents } from '../../src/schedule/schedule-parts.ts'
 import { readSettings } from '../../src/system/settings.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
+import { beginRun } from '../ledger/begun-run.ts'
 import { type HookServer, SECRET, startHookServer } from '../notify/hook-server.ts'
 import { createMovedClock } from '../schedule/moved-clock.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
@@ -43,10 +45,31 @@ async function install(startAt: string) {
   const logger = createLogger({ level: 'error', form: 'text', print() {} }, undefined, clock.now)
   /** As when its disk is not mounted. @param from `jobs` or where it was moved */
   const moveJobs = (from: string, to: string): Promise<void> => rename(join(folder, from), join(folder, to))
+  const isDead = (owner: string): boolean => owner === 'gone:1' || owner === 'here:1'
+  const tellSchedule = () => {
+    const context = {
+      settings,
+      logger,
+      now: clock.now,
+      sleep: clock.sleep,
+      randomHex: () => String(++ids),
+      owner: 'here:1',
+      isDead: () => false,
+      version: '0.0.0',
+    }
+    return createScheduleTeller(context, {
+      ledger,
+      home: folder,
+      gatewayOf,
+      now: clock.now,
+      isDead,
+    })
+  }
   return {
     folder,
     ledger,
     hook,
+    tellSchedule,
     clock,
     write,
     moveJobs,
@@ -69,24 +92,7 @@ notify: { webhook: "${hook.url}/" }
       run: (interrupt: AbortSignal) => Promise<void> = async () => {},
     ): Promise<void> {
       const interrupt = new AbortController()
-      const isDead = (owner: string): boolean => owner === 'gone:1' || owner === 'here:1'
-      const context = {
-        settings,
-        logger,
-        now: clock.now,
-        sleep: clock.sleep,
-        randomHex: () => String(++ids),
-        owner: 'here:1',
-        isDead: () => false,
-        version: '0.0.0',
-      }
-      const telling = createScheduleTeller(context, {
-        ledger,
-        home: folder,
-        gatewayOf,
-        now: clock.now,
-        isDead,
-      })
+      const telling = tellSchedule()
       let asleep = false
       const over = runSchedule<Job>({
         ledger,
@@ -224,6 +230,38 @@ it.each(['yaml', 'yml'])(
     expect(JSON.parse(hook.seen[0]?.body ?? '').data.text.join('\n')).toContain(`a.${ending}`)
   },
 )
+
+it('a job file that is corrected is not told again as wrong', async () => {
+  const { job, write, keepUntil, hook } = await install('2026-03-02T00:10Z')
+  await job('skip')
+  await keepUntil('2026-03-02T02:30Z', async (now) => {
+    if (now === Date.parse('2026-03-02T00:30Z')) await write('job: "a')
+    if (now === Date.parse('2026-03-02T01:10Z')) await job('skip')
+  })
+  expect(titles(hook)).toEqual([
+    'waybill.job-broken Waybill: a is not run until its file is corrected (job-invalid)',
+  ])
+})
+
+it.each([
+  ['between two runs', false, ['waybill.run-stopped Waybill: a was stopped (gateway-failing)']],
+  ['while the next run of the job is under way, which tells its end', true, []],
+])('the last try of a fire ends %s', async (_, isUnderWay, expected) => {
+  const { job, ledger, clock, hook, tellSchedule } = await install('2026-03-02T00:10Z')
+  await job('skip')
+  const end = { state: 'interrupted', endedAt: clock.now(), reason: 'gateway-failing' } as const
+  await (await beginRun(ledger, 'it', { job: 'a' })).endRun(end)
+  const telling = tellSchedule()
+  const gaveUp = async (): Promise<void> => {
+    const fire = { run_id: 'it', exit: 3, ended_at: clock.now() } as FireRecord
+    telling.events.gaveUp('a', fire)
+    await telling.beforeSleep()
+  }
+  await telling.running('a', isUnderWay ? gaveUp : async () => {})
+  if (!isUnderWay) await gaveUp()
+  await telling.end()
+  expect(titles(hook)).toEqual(expected)
+})
 
 it('one that can be read no more is told to whom it named when it could', async () => {
   const { job, write, keepUntil, hook } = await install('2026-03-02T00:10Z')

@@ -22,7 +22,7 @@ import {
   paceRefused,
   retryAfterWait,
 } from '../../src/load/flow.ts'
-import { batchWaits, failedAgain } from '../../src/load/outage.ts'
+import { watchOutage } from '../../src/load/outage.ts'
 import { decide } from '../../src/load/retry-policy.ts'
 import { allRecords, noCounts } from '../../src/model/balance.ts'
 import { endingOf } from '../../src/model/errors.ts'
@@ -174,9 +174,9 @@ const SAYS: Record<string, (value: number) => unknown> = {
   'clock beside the gateway’s': (off) =>
     checkClock(DAY, undefined, { date: new Date(DAY).toUTCString(), cameAt: DAY + off }).level,
   'silence that is told as an outage': (heldMs) =>
-    failedAgain(undefined, CAUSE, { begunAt: DAY, now: DAY, heldMs }).isNotable,
+    isReported((outages) => outages.failed(CAUSE, DAY, heldMs)),
   'wait of a batch that is told as an outage': (waitMs) =>
-    batchWaits(undefined, CAUSE, { since: DAY, now: DAY, waitMs, takenAt: 0 })?.isNotable,
+    isReported((outages) => outages.batchWaits(CAUSE, DAY, waitMs)),
   'pause that the report tells': (paused) =>
     throughputOf([{ from: 0, to: 1, paused, rows: 1, records: allRecords(noCounts()) }], 1, 1).pauses.length,
   'longest wait of a request of its own, by tries': (tries) => waitOf(tries),
@@ -253,6 +253,15 @@ function linesAfter(times: readonly number[], tell: (progress: Progress) => void
     tell(progress)
   }
   return lines
+}
+
+function isReported(act: (outages: ReturnType<typeof watchOutage>) => void): boolean {
+  let reported = false
+  const onOutage = (): void => {
+    reported = true
+  }
+  act(watchOutage({ patienceMs: MINUTE, now: () => DAY, onOutage }))
+  return reported
 }
 
 function codeOf(act: () => void): string | undefined {

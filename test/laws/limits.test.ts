@@ -23,7 +23,7 @@ import {
   retryAfterWait,
 } from '../../src/load/flow.ts'
 import { watchOutage } from '../../src/load/outage.ts'
-import { decide } from '../../src/load/retry-policy.ts'
+import { decideLost } from '../../src/load/retry-policy.ts'
 import { allRecords, noCounts } from '../../src/model/balance.ts'
 import { endingOf } from '../../src/model/errors.ts'
 import type { Row } from '../../src/model/row.ts'
@@ -274,9 +274,9 @@ function codeOf(act: () => void): string | undefined {
 }
 
 function waitOf(tries: number): number | undefined {
-  const decision = decide(
+  const decision = decideLost(
     {
-      ...{ of: 'lost batch', isPage: false, tries, isAnswered: false, leftMs: DAY },
+      ...{ isPage: false, tries, isAnswered: false, leftMs: DAY },
       ...{ isKnownToFail: false, mayBeGivenUp: false, answersNobody: undefined },
     },
     MOST,

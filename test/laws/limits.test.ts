@@ -12,16 +12,7 @@ import type { OpenExport } from '../../src/extract/open-export.ts'
 import { unpack } from '../../src/gateway/exchange.ts'
 import { authorizationFault } from '../../src/gateway/medical-records.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
-import {
-  beginPace,
-  CLOSED,
-  failed,
-  notTaken,
-  paceAccepted,
-  paceBegun,
-  paceRefused,
-  retryAfterWait,
-} from '../../src/load/flow.ts'
+import { retryAfterWait } from '../../src/load/flow.ts'
 import { watchOutage } from '../../src/load/outage.ts'
 import { decideLost } from '../../src/load/retry-policy.ts'
 import { allRecords, noCounts } from '../../src/model/balance.ts'
@@ -37,6 +28,15 @@ import { ownFileName } from '../../src/system/own-files.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { createProgress, NO_PROGRESS, type Progress } from '../../src/telemetry/progress.ts'
 import { PROJECT } from '../cli/command-line.ts'
+import {
+  beginPace,
+  CLOSED,
+  failed,
+  notTaken,
+  paceAccepted,
+  paceBegun,
+  paceRefused,
+} from '../load/flow-parts.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 type Pace = ReturnType<typeof beginPace>

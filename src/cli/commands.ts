@@ -4,9 +4,8 @@ import { resolve as absolute } from 'node:path'
 import { InvalidArgumentError } from 'commander'
 import type { TokenOwner } from '../../packages/reference-gateway/src/credentials.ts'
 import { DURATION } from '../definitions/quantity.ts'
-import type { SampleSize } from '../runs/reconcile.ts'
-import { ROW_PLACE, type RowPlace, readRowPlace } from '../runs/trace.ts'
-import { readRate, readSampleSize, readSince, readWholeNumber, type Since } from '../runs/typed-words.ts'
+import { ROW_PLACE, readRowPlace } from '../runs/trace.ts'
+import { readRate, readSampleSize, readSince, readWholeNumber } from '../runs/typed-words.ts'
 import { type ListenAddress, listenAddress } from '../system/settings.ts'
 import type { CommandContext, CommandForm } from './command-form.ts'
 
@@ -68,11 +67,37 @@ const RUN_OR_MANY = ['[run]', 'id of the run; without it, the runs that options 
 const RUN_OR_LATEST = ['[run]', 'id of the run; without it, the latest'] as const
 const NOTE = 'reason, stored in the ledger and shown: no health data'
 const AT_JOB = 'at the gateway of this job (default: WAYBILL_GATEWAY_URL)'
+const PEOPLE_AT = {
+  '--file <ids.csv>': { says: 'CSV with a column partnerAccountId, or accountId', mandatory: true },
+  '--job <job>': AT_JOB,
+} as const
 const QUIET = 'no progress, no summary'
 const FILES = 'read these files in place of those the job finds'
 const ACCEPT_END = 'accept exports that look cut off (export-cut) as complete'
 const ACCEPT_DRIFT = 'accept exports that differ from earlier deliveries'
 const BY = 'name to record (default: the user of this machine)'
+const SIGNED = { '--by <name>': BY, '--note <text>': NOTE } as const
+
+/** Makes the reader of a typed word. @param demand message for any other word */
+const typed =
+  <Value>(read: (text: string) => Value | undefined, demand: string) =>
+  (text: string): Value => {
+    const value = read(text)
+    if (value === undefined) throw new InvalidArgumentError(demand)
+    return value
+  }
+
+const since = typed(readSince, 'It must be a day, like 2026-03-02 (UTC), or how long ago, like 7d or 12h.')
+const wholeNumber = typed(readWholeNumber, 'It must be a whole number.')
+const positiveNumber = typed(
+  (text) => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : undefined),
+  'It must be a whole number from 1 on.',
+)
+const exportRow = typed(readRowPlace, ROW_PLACE)
+const address = typed(listenAddress, 'It must be a port, or host:port.')
+const rate = typed(readRate, 'It must be a number of requests a second, like 5 or 0.5.')
+const sampleSize = typed(readSampleSize, 'It must be a number of people (20) or a share (5%).')
+const age = typed(DURATION.read, `It ${DURATION.demand('180d')}.`)
 
 const SINCE = { says: 'only runs started since a day (UTC) or within an age, like 7d', read: since } as const
 
@@ -237,7 +262,7 @@ const RUN_COMMANDS = {
   stop: {
     says: 'stop a running job, in any process; the next run of the job continues it',
     arguments: { run: ['<run>', 'id of the run, or latest; or the job, for its run in progress'] },
-    options: { '--by <name>': BY, '--note <text>': NOTE },
+    options: SIGNED,
     note: 'Work in flight is finished. The command waits for the end of the run.',
     examples: ['waybill stop nightly-screenings', 'waybill stop 20260302T071500Z-4f2a9c'],
   },
@@ -246,8 +271,7 @@ const RUN_COMMANDS = {
     arguments: { job: JOB },
     options: {
       '--until <time>': 'end of the pause, in the zone of the schedule: 06:00, 2026-03-02T06:00, or 2h',
-      '--by <name>': BY,
-      '--note <text>': NOTE,
+      ...SIGNED,
     },
     examples: [
       'waybill pause nightly-screenings --note "the vendor is moving"',
@@ -257,7 +281,7 @@ const RUN_COMMANDS = {
   unpause: {
     says: 'let the schedule start a paused job again',
     arguments: { job: JOB },
-    options: { '--by <name>': BY, '--note <text>': NOTE },
+    options: SIGNED,
     examples: ['waybill unpause nightly-screenings'],
   },
   resume: {
@@ -305,8 +329,7 @@ const RUN_COMMANDS = {
       '--give-up':
         'do not finish the run, its export is gone; later runs look up its records in flight before they send',
       '--transaction <id...>': 'only these records',
-      '--by <name>': BY,
-      '--note <text>': NOTE,
+      ...SIGNED,
     },
     examples: [
       'waybill resolve 20260302T071500Z-4f2a9c --accept',
@@ -323,8 +346,7 @@ const RUN_COMMANDS = {
       '--since <when>': SINCE,
       '--dry-run': 'list the runs, acknowledge nothing',
       '--undo': { says: 'withdraw the acknowledgement', not: ['since', 'export', 'dryRun'] },
-      '--by <name>': BY,
-      '--note <text>': NOTE,
+      ...SIGNED,
     },
     examples: [
       'waybill acknowledge 20260302T071500Z-4f2a9c --note "the vendor cannot correct them"',
@@ -368,8 +390,7 @@ const RUN_COMMANDS = {
     options: {
       '--out <file>': { says: 'file to write: CSV, readable by its owner alone', mandatory: true },
       '--file <path...>': FILES,
-      '--by <name>': BY,
-      '--note <text>': NOTE,
+      ...SIGNED,
     },
     examples: ['waybill accounts export roster --out crosswalk.csv'],
   },
@@ -381,8 +402,7 @@ const RUN_COMMANDS = {
         mandatory: true,
       },
       '--job <job>': AT_JOB,
-      '--by <name>': BY,
-      '--note <text>': NOTE,
+      ...SIGNED,
     },
     note: 'For records left behind as reference-shared. Sends nothing.',
     examples: ['waybill accounts confirm --file confirmed.csv'],
@@ -390,10 +410,8 @@ const RUN_COMMANDS = {
   'accounts forget': {
     says: 'forget account ids: runs register the people again, and send missing records again',
     options: {
-      '--file <ids.csv>': { says: 'CSV with a column partnerAccountId, or accountId', mandatory: true },
-      '--job <job>': AT_JOB,
-      '--by <name>': BY,
-      '--note <text>': NOTE,
+      ...PEOPLE_AT,
+      ...SIGNED,
     },
     note: 'For accounts that the gateway lost or gave to others. Sends nothing.',
     examples: ['waybill accounts forget --file stale.csv'],
@@ -401,62 +419,19 @@ const RUN_COMMANDS = {
   'accounts erase': {
     says: 'delete accounts at the gateway for good, and the data of these people in the ledger',
     options: {
-      '--file <ids.csv>': { says: 'CSV with a column partnerAccountId, or accountId', mandatory: true },
-      '--job <job>': AT_JOB,
+      ...PEOPLE_AT,
       '--dry-run': 'count them, delete nothing',
       '--yes': 'do not ask',
-      '--by <name>': BY,
-      '--note <text>': NOTE,
+      ...SIGNED,
     },
     note: 'Exit code 1: the gateway refused some of them.',
     examples: ['waybill accounts erase --file leavers.csv --dry-run'],
   },
 } as const satisfies Record<string, CommandForm>
 
-function since(text: string): Since {
-  const found = readSince(text)
-  if (found !== undefined) return found
-  throw new InvalidArgumentError('It must be a day, like 2026-03-02 (UTC), or how long ago, like 7d or 12h.')
-}
-
-function positiveNumber(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 on.')
-  return Number(text)
-}
-
-function wholeNumber(text: string): number {
-  const number = readWholeNumber(text)
-  if (number === undefined) throw new InvalidArgumentError('It must be a whole number.')
-  return number
-}
-
-function exportRow(text: string): RowPlace {
-  const place = readRowPlace(text)
-  if (place !== undefined) return place
-  throw new InvalidArgumentError(ROW_PLACE)
-}
-
 function listenPlace(text: string): ListenAddress | { readonly socket: string } {
   const [, socket] = /^unix:(.+)$/.exec(text) ?? []
   return socket === undefined ? address(text) : { socket: absolute(socket) }
-}
-
-function address(text: string): ListenAddress {
-  const found = listenAddress(text)
-  if (found === undefined) throw new InvalidArgumentError('It must be a port, or host:port.')
-  return found
-}
-
-function rate(text: string): number {
-  const perSecond = readRate(text)
-  if (perSecond !== undefined) return perSecond
-  throw new InvalidArgumentError('It must be a number of requests a second, like 5 or 0.5.')
-}
-
-function sampleSize(text: string): SampleSize {
-  const size = readSampleSize(text)
-  if (size !== undefined) return size
-  throw new InvalidArgumentError('It must be a number of people (20) or a share (5%).')
 }
 
 /** Options of `gateway` about serving. */
@@ -695,28 +670,17 @@ const INSTALLATION_COMMANDS = {
   },
 } as const satisfies Record<string, CommandForm>
 
-function age(text: string): number {
-  const ms = DURATION.read(text)
-  if (ms === undefined) throw new InvalidArgumentError(`It ${DURATION.demand('180d')}.`)
-  return ms
-}
-
-function binding(text: string, before: Record<string, TokenOwner> = {}): Record<string, TokenOwner> {
-  const bound = bindingOf(text)
-  if (bound === undefined) throw new InvalidArgumentError('It must be TOKEN=REFERENCE.')
-  return { ...before, [bound.token]: bound.owner }
-}
-
 /**
  * Reads a binding: `TOKEN=REFERENCE`, where REFERENCE is a partner account id or
- * `accountId:ID`; the token may end in `=` (RFC 6750 section 2.1). Undefined for another form.
+ * `accountId:ID`; the token may end in `=` (RFC 6750 section 2.1).
  */
-export function bindingOf(text: string): { readonly token: string; readonly owner: TokenOwner } | undefined {
+function binding(text: string, before: Record<string, TokenOwner> = {}): Record<string, TokenOwner> {
   const [, token, accountId, partnerAccountId] = /^([^\s=]+=*)=(?:accountId:(.+)|([^=].*))$/s.exec(text) ?? []
-  if (token === undefined) return undefined
-  if (accountId !== undefined) return { token, owner: { reference: accountId, type: 'accountId' } }
-  if (partnerAccountId === undefined || partnerAccountId === 'accountId:') return undefined
-  return { token, owner: { reference: partnerAccountId, type: 'partnerAccountId' } }
+  const reference = accountId ?? partnerAccountId
+  if (token === undefined || reference === undefined || partnerAccountId === 'accountId:')
+    throw new InvalidArgumentError('It must be TOKEN=REFERENCE.')
+  const type = accountId === undefined ? 'partnerAccountId' : 'accountId'
+  return { ...before, [token]: { reference, type } }
 }
 
 export const COMMANDS = { ...RUN_COMMANDS, ...INSTALLATION_COMMANDS }

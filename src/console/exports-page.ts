@@ -26,7 +26,7 @@ export async function exportsPage(application: Application, asked: string | unde
     isLive: true,
     json: { job: job ?? null, exports: found },
     body: `<h1>Exports${job === undefined ? '' : ` of ${html(job)}`}</h1>
-${choiceForm('/exports', 'job', 'Job', jobs, job)}
+${jobForm(jobs, job)}
 ${found.length === 0 ? '<p class="none">No run of the job has read an export yet.</p>' : ''}
 ${[...byMapping].map(([mapping, all]) => mappingSections(mapping, all)).join('\n')}`,
   }
@@ -152,15 +152,9 @@ function linePicture(values: readonly (number | undefined)[]): string {
   return `<svg class="line" viewBox="0 0 ${LINE_WIDTH} ${LINE_HEIGHT}" aria-hidden="true"><polyline points="${points.map((point) => point.map(px).join(',')).join(' ')}"/>${dots.join('')}</svg>`
 }
 
-/** Form that chooses one of several names; empty for a single name. */
-const choiceForm = (
-  path: string,
-  field: string,
-  label: string,
-  names: readonly string[],
-  chosen: string | undefined,
-): string =>
-  names.length < 2
+/** Form that chooses one of several jobs; empty for a single job. */
+const jobForm = (jobs: readonly string[], chosen: string | undefined): string =>
+  jobs.length < 2
     ? ''
-    : `<form method="get" action="${html(path)}" class="inline"><label>${label} <select name="${field}">${names.map((one) => `<option${one === chosen ? ' selected' : ''}>${html(one)}</option>`).join('')}</select></label>
+    : `<form method="get" action="/exports" class="inline"><label>Job <select name="job">${jobs.map((one) => `<option${one === chosen ? ' selected' : ''}>${html(one)}</option>`).join('')}</select></label>
 <button>Show</button></form>`

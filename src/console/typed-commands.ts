@@ -10,7 +10,6 @@ export interface Link {
 }
 
 interface Field {
-  readonly option: string
   readonly label: string
   /** A word of the command, or an option without a value. Default: a text. */
   readonly kind?: 'yes' | 'day' | readonly string[]
@@ -18,33 +17,36 @@ interface Field {
 
 /** Fields of an action's subject, as options of a command. */
 export const FIELDS = {
-  run: { option: '--run', label: 'Run' },
-  job: { option: '--job', label: 'Job' },
-  reason: { option: '--reason', label: 'Reason code, like value-not-a-number' },
-  why: { option: '--reason', label: 'Reason, stored and shown: no health data' },
-  export: { option: '--export', label: 'Export' },
-  since: { option: '--since', label: 'Since: a day in UTC, or an age like 7d' },
-  from: { option: '--from', label: 'First day', kind: 'day' },
-  to: { option: '--to', label: 'Last day', kind: 'day' },
-  only: { option: '--only', label: 'Only', kind: ['rejected', 'in-doubt'] },
-  transaction: { option: '--transaction', label: 'Transaction' },
-  until: { option: '--until', label: 'Until: 06:00, 2026-03-02T06:00 or 2h; empty for no end' },
-  rate: { option: '--rate', label: 'Most requests a second' },
-  limit: { option: '--limit', label: 'Most rows of each export' },
-  verify: { option: '--verify', label: 'Compare accepted records, too', kind: 'yes' },
-  sample: { option: '--sample', label: 'People to compare: 20, or 5%' },
-  acceptDrift: { option: '--accept-drift', label: 'Accept drift', kind: 'yes' },
-  acceptEnd: { option: '--accept-end', label: 'Accept exports that look cut off', kind: 'yes' },
-  lookFirst: { option: '--look-first', label: 'Read profiles before sending', kind: 'yes' },
-  newLedger: { option: '--new-ledger', label: 'Start a new ledger', kind: 'yes' },
-  newKey: { option: '--new-key', label: 'Replace the key of the ledger', kind: 'yes' },
-  backfill: { option: '--backfill', label: 'Its backfill instead', kind: 'yes' },
+  run: { label: 'Run' },
+  job: { label: 'Job' },
+  reason: { label: 'Reason code, like value-not-a-number' },
+  why: { label: 'Reason, stored and shown: no health data' },
+  export: { label: 'Export' },
+  since: { label: 'Since: a day in UTC, or an age like 7d' },
+  from: { label: 'First day', kind: 'day' },
+  to: { label: 'Last day', kind: 'day' },
+  only: { label: 'Only', kind: ['rejected', 'in-doubt'] },
+  transaction: { label: 'Transaction' },
+  until: { label: 'Until: 06:00, 2026-03-02T06:00 or 2h; empty for no end' },
+  rate: { label: 'Most requests a second' },
+  limit: { label: 'Most rows of each export' },
+  verify: { label: 'Compare accepted records, too', kind: 'yes' },
+  sample: { label: 'People to compare: 20, or 5%' },
+  acceptDrift: { label: 'Accept drift', kind: 'yes' },
+  acceptEnd: { label: 'Accept exports that look cut off', kind: 'yes' },
+  lookFirst: { label: 'Read profiles before sending', kind: 'yes' },
+  newLedger: { label: 'Start a new ledger', kind: 'yes' },
+  newKey: { label: 'Replace the key of the ledger', kind: 'yes' },
+  backfill: { label: 'Its backfill instead', kind: 'yes' },
 } as const satisfies Record<string, Field>
 
 export type SubjectField = keyof typeof FIELDS
 // The cast is sound: the keys of a literal are known.
 export const SUBJECT_FIELDS = Object.keys(FIELDS) as readonly SubjectField[]
 export type Subject = { readonly [Name in SubjectField]?: string | undefined }
+
+const optionOf = (field: SubjectField): string =>
+  field === 'why' ? '--reason' : `--${field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 
 /** Kind of the input for a field. */
 export const kindOf = (field: SubjectField): Field['kind'] => (FIELDS[field] as Field).kind
@@ -143,7 +145,7 @@ export function commandOf(action: ActionName, subject: Subject): string {
   const given = optionsOf(action, subject).flatMap((field) => {
     const value = subject[field]
     if (!value) return []
-    return kindOf(field) === 'yes' ? [FIELDS[field].option] : [FIELDS[field].option, shellWord(value)]
+    return [optionOf(field), ...(kindOf(field) === 'yes' ? [] : [shellWord(value)])]
   })
   return command(
     verb,
@@ -183,7 +185,7 @@ function subjectIn(action: ActionName, [first, ...words]: readonly string[]): Su
   const subject: { [Name in SubjectField]?: string } = {}
   for (let at = 0; at < rest.length; at++) {
     const word = rest[at] ?? ''
-    const field = options.find((one) => FIELDS[one].option === word)
+    const field = options.find((one) => optionOf(one) === word)
     if (field !== undefined) subject[field] = kindOf(field) === 'yes' ? 'yes' : (rest[++at] ?? '')
     else if (at === 0) subject[names] = word
     else return undefined

@@ -39,7 +39,7 @@ import {
 } from './gateway-words.ts'
 import { type Cause, causeOf } from './outage.ts'
 import { halve, sendInParts } from './refused-batch.ts'
-import { decide } from './retry-policy.ts'
+import { decideAbsent } from './retry-policy.ts'
 import { Outgrown, type Sending } from './sending.ts'
 
 export interface Delivery extends BatchWatch {
@@ -524,18 +524,14 @@ async function settleJudged(
   }
   const isAccepted = known.answer === 'accepted-in-part'
   const othersTaken = delivery.progress.takenAt >= firstSentAt
-  const step = decide(
-    {
-      of: 'absent records',
-      isAccepted,
-      status: known.status,
-      tries: resends + 1,
-      isGivenUp: isOver,
-      othersTaken,
-      records: again.length,
-    },
-    delivery.random,
-  )
+  const step = decideAbsent({
+    isAccepted,
+    status: known.status,
+    tries: resends + 1,
+    isGivenUp: isOver,
+    othersTaken,
+    records: again.length,
+  })
   if (step.kind === 'give-up') {
     const words = isAccepted ? NOT_ECHOED : failsAlone(known.status ?? sent.failedWith)
     const code = isAccepted ? 'not-echoed' : 'refused'

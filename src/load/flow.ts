@@ -132,7 +132,7 @@ const LONGEST_RETRY_AFTER_MS = 15 * 60_000
 /** Most jitter added to a Retry-After, so that several clients do not return together; a tenth for a short one. */
 const LONGEST_JITTER_MS = 500
 
-export const CLOSED: Breaker = {
+const CLOSED: Breaker = {
   state: 'closed',
   until: Number.NEGATIVE_INFINITY,
   notBefore: Number.NEGATIVE_INFINITY,
@@ -143,24 +143,24 @@ export const CLOSED: Breaker = {
 }
 
 /** Earliest start of the next request: now if past; Infinity: not before a request in flight has ended. */
-export function mayStartAt({ state, until, underWay, failures }: Breaker, allowed: number): number {
+function mayStartAt({ state, until, underWay, failures }: Breaker, allowed: number): number {
   if (state === 'closed')
     return underWay + failures < allowed ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY
   return state === 'open' ? until : Number.POSITIVE_INFINITY
 }
 
-export function begun(breaker: Breaker): Breaker {
+function begun(breaker: Breaker): Breaker {
   const state = breaker.state === 'open' ? 'trying' : breaker.state
   return { ...breaker, state, underWay: breaker.underWay + 1 }
 }
 
-export function answered(breaker: Breaker, epoch: number): Breaker {
+function answered(breaker: Breaker, epoch: number): Breaker {
   if (epoch !== breaker.epoch) return breaker
   return { ...CLOSED, epoch, underWay: breaker.underWay - 1 }
 }
 
 /** Ends a request that says nothing about the gateway. */
-export function endedAside(breaker: Breaker, epoch: number): Breaker {
+function endedAside(breaker: Breaker, epoch: number): Breaker {
   if (epoch !== breaker.epoch) return breaker
   const underWay = breaker.underWay - 1
   // The trying request has found out nothing: the next one tries.
@@ -171,7 +171,7 @@ export function endedAside(breaker: Breaker, epoch: number): Breaker {
 /**
  * Opens where nothing else is in flight, or half of the permitted requests have failed in a row: hanging requests must not keep the rest from trying.
  */
-export function failed(
+function failed(
   breaker: Breaker,
   epoch: number,
   allowed: number,
@@ -189,7 +189,7 @@ export function failed(
 /**
  * Holds all requests for a Retry-After. The waits grow after the first, so that a gateway that always asks for one second is not tried every second.
  */
-export function notTaken(
+function notTaken(
   breaker: Breaker,
   epoch: number,
   retryAfterMs: number | undefined,
@@ -273,7 +273,7 @@ const STEP_MS = 1_000
 const CATCH_UP_MS = 250
 
 /** @param limit most requests a second; undefined: as many as the gateway takes */
-export const beginPace = (limit = Number.POSITIVE_INFINITY): Pace => ({
+const beginPace = (limit = Number.POSITIVE_INFINITY): Pace => ({
   limit,
   rate: Number.POSITIVE_INFINITY,
   step: FIRST_STEP,
@@ -286,7 +286,7 @@ export const beginPace = (limit = Number.POSITIVE_INFINITY): Pace => ({
   throughput: { beganAt: Number.NEGATIVE_INFINITY, current: 0, previous: 0 },
 })
 
-export function paceBegun(pace: Pace, now: number): Pace {
+function paceBegun(pace: Pace, now: number): Pace {
   const { limit, rate, nextAt } = pace
   // A configured limit holds in every second, and so is not caught up.
   const earliest = limit <= rate ? now : now - CATCH_UP_MS
@@ -298,7 +298,7 @@ export function paceBegun(pace: Pace, now: number): Pace {
 }
 
 /** @param late true for a request sent before the last refusal */
-export function paceAccepted(pace: Pace, now: number, late: boolean): Pace {
+function paceAccepted(pace: Pace, now: number, late: boolean): Pace {
   const { rate, step, changedAt, quietMs } = pace
   const counted = { ...pace, accepted: pace.accepted + 1, throughput: count(pace.throughput, now) }
   if (late) return pace.isMeasured ? { ...counted, rate: rate + MARGIN } : counted
@@ -308,7 +308,7 @@ export function paceAccepted(pace: Pace, now: number, late: boolean): Pace {
 }
 
 /** Lowers the pace after the first refusal since the last hold. */
-export function paceRefused(pace: Pace, now: number): Pace {
+function paceRefused(pace: Pace, now: number): Pace {
   const { rate, step, accepted, quietMs } = pace
   const refused = { ...pace, accepted: 0 }
   if (accepted >= RARE) return refused

@@ -43,51 +43,6 @@ const TOO_MANY_REQUESTS = 429
 /** Occasional waits of a second are not an outage. */
 const NOTABLE_MS = 2_000
 
-/**
- * @param times heldMs: milliseconds for which nothing is sent now; 0: other requests are tried meanwhile
- * @returns the outage with the failure, notable once two seconds without a success have passed, or will have passed by the next try
- */
-export function failedAgain(
-  before: Outage | undefined,
-  cause: Cause,
-  { begunAt, now, heldMs }: Record<'begunAt' | 'now' | 'heldMs', number>,
-): Outage {
-  const since = before?.since ?? now
-  // A hanging request is silent from its start: its first failure may come after many seconds.
-  const silentMs = now + heldMs - Math.min(since, begunAt)
-  return {
-    ...cause,
-    since,
-    failures: (before?.failures ?? 0) + 1,
-    ofBatch: before?.ofBatch ?? false,
-    isNotable: before?.isNotable === true || (heldMs > 0 && silentMs >= NOTABLE_MS),
-  }
-}
-
-/**
- * @param wait since: first try of the batch; takenAt: last success of a batch
- * @returns the outage where the batch waits and no other batch has succeeded since its first try; else the outage before
- */
-export function batchWaits(
-  before: Outage | undefined,
-  cause: Cause,
-  { since, now, waitMs, takenAt }: Record<'since' | 'now' | 'waitMs' | 'takenAt', number>,
-): Outage | undefined {
-  if (takenAt >= since) return before
-  return {
-    ...cause,
-    since: Math.min(before?.since ?? since, since),
-    failures: before?.failures ?? 1,
-    ofBatch: true,
-    isNotable: before?.isNotable === true || now + waitMs - since >= NOTABLE_MS,
-  }
-}
-
-/** True for a new kind of failure, not just another call. */
-export const isNews = (before: Outage | undefined, outage: Outage): boolean =>
-  outage.isNotable &&
-  (before?.isNotable !== true || before.class !== outage.class || before.status !== outage.status)
-
 export interface OutageOptions {
   /** Milliseconds without a success, or without one for a batch, until the run ends as interrupted. */
   readonly patienceMs: number
@@ -104,9 +59,13 @@ export function watchOutage({ patienceMs, now, onOutage }: OutageOptions) {
   const patience = (): number => (isSlowedAlone ? Math.max(patienceMs, SLOWED_MS) : patienceMs)
   const report = (one: Outage, isOver: boolean): void =>
     onOutage({ ...one, isOver, givesUpAt: one.since + patience() })
-  const goesOn = (next: Outage | undefined): void => {
-    if (next !== undefined && isNews(outage, next)) report(next, false)
+  /** Reports a new kind of failure, not just another call. */
+  const goesOn = (next: Outage): void => {
+    const before = outage
     outage = next
+    if (!next.isNotable) return
+    if (before?.isNotable !== true || before.class !== next.class || before.status !== next.status)
+      report(next, false)
   }
   const watch = {
     /** Milliseconds of failures in a row until the run ends. */
@@ -124,7 +83,11 @@ export function watchOutage({ patienceMs, now, onOutage }: OutageOptions) {
       }
       if (outage?.ofBatch !== true || purpose === 'batch') watch.end()
     },
-    /** @param begunAt time when the request left */
+    /**
+     * The outage is notable once two seconds without a success have passed, or will have passed by the next try.
+     * @param begunAt time when the request left: a hanging request is silent from its start
+     * @param heldMs milliseconds for which nothing is sent now; 0: other requests are tried meanwhile
+     */
     failed(cause: Cause, begunAt: number, heldMs: number): void {
       const at = now()
       const isFirst = watch.failingSince === undefined
@@ -134,11 +97,26 @@ export function watchOutage({ patienceMs, now, onOutage }: OutageOptions) {
         isSlowedAlone = false
       }
       watch.failingSince ??= at
-      goesOn(failedAgain(outage, cause, { begunAt, now: at, heldMs }))
+      const { since = at, failures = 0, ofBatch = false, isNotable = false } = outage ?? {}
+      const silentMs = at + heldMs - Math.min(since, begunAt)
+      const isSilent = heldMs > 0 && silentMs >= NOTABLE_MS
+      goesOn({ ...cause, since, failures: failures + 1, ofBatch, isNotable: isNotable || isSilent })
     },
-    /** @param since first try of the batch */
+    /**
+     * Ignored where another batch has succeeded since the first try.
+     * @param since first try of the batch
+     */
     batchWaits(cause: Cause, since: number, waitMs: number): void {
-      goesOn(batchWaits(outage, cause, { since, now: now(), waitMs, takenAt }))
+      if (takenAt >= since) return
+      const { failures = 1, isNotable = false } = outage ?? {}
+      const isLong = now() + waitMs - since >= NOTABLE_MS
+      goesOn({
+        ...cause,
+        since: Math.min(outage?.since ?? since, since),
+        failures,
+        ofBatch: true,
+        isNotable: isNotable || isLong,
+      })
     },
     end(): void {
       if (outage?.isNotable === true) report(outage, true)

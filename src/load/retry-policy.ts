@@ -56,7 +56,6 @@ interface Asked {
 
 /** Failed request. `leftMs` of a lost batch counts from the first failed batch after the last success. */
 export interface FailedRequest extends Asked {
-  readonly of: 'request'
   readonly class: AnswerClass
   readonly purpose: Purpose
   /** Tries made, including the present one. */
@@ -74,7 +73,6 @@ export interface FailedRequest extends Asked {
 
 /** Unanswered batch of records, or page of a test, before a look at the profiles. `leftMs` counts from the first try. */
 export interface LostBatch extends Asked, OtherBatches {
-  readonly of: 'lost batch'
   readonly isPage: boolean
   readonly tries: number
   /** True where the gateway answered, even with an error. */
@@ -83,7 +81,6 @@ export interface LostBatch extends Asked, OtherBatches {
 
 /** Records of a batch absent from the profiles. */
 interface AbsentRecords {
-  readonly of: 'absent records'
   /** True after an answer of success. */
   readonly isAccepted: boolean
   readonly status: number | null
@@ -93,8 +90,6 @@ interface AbsentRecords {
   readonly othersTaken: boolean
   readonly records: number
 }
-
-type Facts = FailedRequest | LostBatch | AbsentRecords
 
 /** Steps of the table. `resends`: number of resends counted for a half; a half that fails once more is halved at once. */
 type Decision =
@@ -108,18 +103,6 @@ const GIVE_UP: Decision = { kind: 'give-up' }
 const HALVE: Decision = { kind: 'halve', resends: TRIES_OF_A_BATCH - 2 }
 const END: Decision = { kind: 'end' }
 
-/** @param random in [0, 1): full jitter, so that requests failing together do not return together */
-export function decide(facts: Facts, random: () => number): Decision {
-  switch (facts.of) {
-    case 'request':
-      return decideRequest(facts, random)
-    case 'lost batch':
-      return decideLost(facts, random)
-    case 'absent records':
-      return decideAbsent(facts)
-  }
-}
-
 /** True where other requests need not wait for a request any more, and are tried first. */
 export const isLate = (lost: number): boolean => lost >= TRIES_OF_A_BATCH
 
@@ -129,7 +112,8 @@ export function ofCredentials(kind: AnswerClass, tokenAgeMs: number): Decision |
   return kind === 'stale-token' ? { kind: 'renew-token' } : undefined
 }
 
-function decideRequest(facts: FailedRequest, random: () => number): Decision {
+/** @param random in [0, 1): full jitter, so that requests failing together do not return together */
+export function decide(facts: FailedRequest, random: () => number): Decision {
   const { purpose, lost, leftMs, others, answersNobody } = facts
   const isLost = facts.class === 'ambiguous'
   const credentials = ofCredentials(facts.class, facts.tokenAgeMs)
@@ -160,7 +144,8 @@ function waitOf(facts: FailedRequest, random: () => number): number {
   return facts.class === 'not-taken' ? 0 : jittered(facts.tries, random)
 }
 
-function decideLost(facts: LostBatch, random: () => number): Decision {
+/** @param random as for `decide` */
+export function decideLost(facts: LostBatch, random: () => number): Decision {
   const { tries, leftMs, answersNobody } = facts
   if (facts.isPage && isLate(tries)) return GIVE_UP
   const isOver = leftMs <= 0 || (isLate(tries) && facts.isKnownToFail)
@@ -170,7 +155,7 @@ function decideLost(facts: LostBatch, random: () => number): Decision {
   return { kind: 'read', waitMs: Math.min(jittered(tries, random), leftMs) }
 }
 
-function decideAbsent({ isAccepted, isGivenUp, othersTaken, ...facts }: AbsentRecords): Decision {
+export function decideAbsent({ isAccepted, isGivenUp, othersTaken, ...facts }: AbsentRecords): Decision {
   if (isAccepted && facts.tries > 1) return GIVE_UP
   const failsAlone = (facts.status ?? 0) >= 500 && isLate(facts.tries) && othersTaken
   if (!isGivenUp && !failsAlone) return { kind: 'retry', waitMs: 0 }

@@ -11,6 +11,7 @@ import { type Cause, causeOf, type OutageOptions, watchOutage } from './outage.t
 import {
   countOthers,
   decide,
+  decideLost,
   type FailedRequest,
   isLate,
   type LostBatch,
@@ -65,50 +66,14 @@ interface WaitingBatch {
   readonly isPage?: boolean
 }
 
-/**
- * Calls of a run. They throw WaybillError where the run must stop, and GatewayError where the caller goes on: refused, too large, lost, failing by
- * itself.
- */
-export interface Sending {
-  /**
-   * Sends a write that must not be repeated blindly.
-   * @param fits called in the request's turn, before anything is sent
-   * @param call records in the ledger the batch and its sending, then sends
-   * @param more.isAgain true for content sent before and not stored
-   * @param more.isAwaited true where others have waited: the request goes ahead of new ones
-   * @throws `Outgrown` where the batch does not fit
-   */
-  once<T>(
-    operation: string,
-    fits: () => boolean,
-    call: (attempt: number) => Promise<T>,
-    more?: Partial<Pick<Request<T>, 'isAgain' | 'isAwaited'>>,
-  ): Promise<T>
-  /** Sends an idempotent write: PCP mark, deletion. */
-  idempotent<T>(operation: string, call: () => Promise<T>): Promise<T>
-  /**
-   * Sends a write as `idempotent`, but for a person whose records depend on it: not given up before other writes succeed, or the patience ends.
-   * @param onLate called when others need not wait for the request any more, and at each later failure
-   */
-  register<T>(operation: string, call: () => Promise<T>, onLate: () => void): Promise<T>
-  /** Reads, counted as read-back. The job may define a 404 as empty; any other refusal says nothing about stored records. */
-  read<Item>(operation: string, call: () => Promise<readonly Item[]>): Promise<readonly Item[]>
-  /**
-   * Waits with a batch before the look at the profiles.
-   * @returns false where the batch is given up: halves get one more chance, a record alone none
-   * @throws WaybillError `gateway-unreachable` or `gateway-failing` when the patience ends
-   */
-  wait(operation: string, cause: Cause, batch: WaitingBatch): Promise<boolean>
-  /** Ends the wait for a batch settled by reading: no further try is needed. */
-  settled(): void
-}
-
 /** One request, over all of its tries. */
 interface Request<T> {
   readonly purpose: Purpose
   readonly operation: string
   readonly call: (attempt: number) => Promise<T>
+  /** True for content sent before and not stored. */
   readonly isAgain: boolean
+  /** True where others have waited: the request goes ahead of new ones. */
   readonly isAwaited: boolean
   readonly onLate?: () => void
   readonly lost: LostTries
@@ -275,7 +240,6 @@ class Sender {
     const ofAny = Math.min(failingSince ?? at, (isLost ? lost.since : at) ?? at)
     const since = (isLost && purpose === 'batch' ? ofBatch : ofAny) ?? at
     return {
-      of: 'request',
       class: kind,
       purpose,
       tries,
@@ -303,11 +267,15 @@ class Sender {
     if (heldMs === 0) await this.options.sleep(waitMs, this.signal)
   }
 
+  /**
+   * Waits with a batch before the look at the profiles.
+   * @returns false where the batch is given up: halves get one more chance, a record alone none
+   * @throws WaybillError `gateway-unreachable` or `gateway-failing` when the patience ends
+   */
   async wait(operation: string, cause: Cause, { since, people, ...batch }: WaitingBatch): Promise<boolean> {
     const { now, random, patienceMs } = this.options
     const givesUpAt = since + patienceMs
     const factsOf = (answersNobody?: boolean): LostBatch => ({
-      of: 'lost batch',
       isPage: false,
       ...batch,
       isAnswered: cause.status !== undefined,
@@ -316,11 +284,11 @@ class Sender {
       leftMs: givesUpAt - now(),
     })
     let facts = factsOf()
-    let step = decide(facts, random)
+    let step = decideLost(facts, random)
     if (step.kind === 'ask') {
       this.outages.batchWaits(cause, since, 0)
       facts = factsOf(await this.answersAtAll())
-      step = decide(facts, random)
+      step = decideLost(facts, random)
     }
     const waitMs = step.kind === 'read' ? step.waitMs : 0
     if (step.kind !== 'give-up') this.outages.batchWaits(cause, since, waitMs)
@@ -334,10 +302,27 @@ class Sender {
   }
 }
 
-export function createSending(options: SendingOptions): Sending {
+/**
+ * Calls of a run. They throw WaybillError where the run must stop, and GatewayError where the caller goes on: refused, too large, lost, failing by
+ * itself.
+ */
+export interface Sending extends ReturnType<typeof createSending> {}
+
+export function createSending(options: SendingOptions) {
   const sender = new Sender(options)
   return {
-    once: (operation, fits, call, more) =>
+    /**
+     * Sends a write that must not be repeated blindly.
+     * @param fits called in the request's turn, before anything is sent
+     * @param call records in the ledger the batch and its sending, then sends
+     * @throws `Outgrown` where the batch does not fit
+     */
+    once: <T>(
+      operation: string,
+      fits: () => boolean,
+      call: (attempt: number) => Promise<T>,
+      more?: Partial<Pick<Request<T>, 'isAgain' | 'isAwaited'>>,
+    ): Promise<T> =>
       sender.send(
         'batch',
         operation,
@@ -347,15 +332,25 @@ export function createSending(options: SendingOptions): Sending {
         },
         more,
       ),
-    idempotent: (operation, call) => sender.send('follow-up', operation, call),
-    register: (operation, call, onLate) => sender.send('registration', operation, call, { onLate }),
-    read: (operation, call) =>
+    /** Sends an idempotent write: PCP mark, deletion. */
+    idempotent: <T>(operation: string, call: () => Promise<T>): Promise<T> =>
+      sender.send('follow-up', operation, call),
+    /**
+     * Sends a write as `idempotent`, but for a person whose records depend on it: not given up before other writes succeed, or the patience ends.
+     * @param onLate called when others need not wait for the request any more, and at each later failure
+     */
+    register: <T>(operation: string, call: () => Promise<T>, onLate: () => void): Promise<T> =>
+      sender.send('registration', operation, call, { onLate }),
+    /** Reads, counted as read-back. The job may define a 404 as empty; any other refusal says nothing about stored records. */
+    read: <Item>(operation: string, call: () => Promise<readonly Item[]>): Promise<readonly Item[]> =>
       sender.send('read', operation, call).catch((error: unknown) => {
         if (options.notFound === 'empty' && error instanceof GatewayError && saysNotFound(error)) return []
         throw error
       }),
-    wait: (operation, cause, batch) => sender.wait(operation, cause, batch),
-    settled: () => sender.outages.end(),
+    wait: (operation: string, cause: Cause, batch: WaitingBatch): Promise<boolean> =>
+      sender.wait(operation, cause, batch),
+    /** Ends the wait for a batch settled by reading: no further try is needed. */
+    settled: (): void => sender.outages.end(),
   }
 }
 

@@ -177,9 +177,18 @@ export interface Issue {
 }
 
 /** Reason why a value, code or field of a row is unusable. Holds no cell content. */
-export type Fault = Pick<Issue, 'code' | 'message'>
+export interface Fault extends Pick<Issue, 'code' | 'message'> {
+  /** True where a text is there that cannot be read: no condition on it can be decided. */
+  readonly hidesText?: true
+}
 
-export const fault = (code: string, message: string): Fault => ({ code, message })
+export const fault = (code: string, message: string, more?: Pick<Fault, 'hidesText'>): Fault => ({
+  code,
+  message,
+  ...more,
+})
+
+export const HIDES_TEXT = { hidesText: true } as const
 
 /** A record that an applicable rule could not make: counted as made and rejected. */
 export interface RejectedRecord {

@@ -94,10 +94,11 @@ interface Trouble {
 }
 
 /** Part of a need: parts of one cause are joined. */
-export interface Part extends Omit<Need, 'what' | 'times' | 'cause'> {
+export interface Part
+  extends Omit<Need, 'what' | 'cause' | 'times' | 'runs' | 'exports'>,
+    Partial<Pick<Need, 'times' | 'runs' | 'exports'>> {
   /** Parts of a cause with equal subjects are one need. */
   readonly subject: string
-  readonly times?: number
 }
 
 /** JSON for programs. Instants are ISO 8601, UTC. */

@@ -79,25 +79,15 @@ const unarchived: Matters = ({ open, job }) =>
     stepsOf: ({ summary }) => stepsForPart(summary, { of: 'unarchived', message }),
   }))
 
-/** Matters of a run, by cause of the need. */
-const RUN_MATTERS = {
-  'run-unfinished': unfinished,
-  'backfill-unfinished': backfill,
-  'run-failed': failed,
-  'export-failed': exports,
-  'export-unarchived': unarchived,
-  'left-rejected': (run) => leftMatters(run, 'rejected'),
-  'left-in-doubt': (run) => leftMatters(run, 'in-doubt'),
-} as const satisfies Record<string, Matters>
-
 /** Rows and records left behind: a matter for each reason. */
-function leftMatters(run: OpenRun, outcome: 'rejected' | 'in-doubt'): Matter[] {
-  const codes = Map.groupBy(
-    run.open.left.filter((left) => left.outcome === outcome),
-    ({ code }) => code,
-  )
-  return [...codes].map(([code, all]) => leftMatter(run, outcome, code, all))
-}
+const leftMatters =
+  (outcome: 'rejected' | 'in-doubt'): Matters =>
+  (run) => {
+    const left = run.open.left.filter((one) => one.outcome === outcome)
+    return [...Map.groupBy(left, ({ code }) => code)].map(([code, all]) =>
+      leftMatter(run, outcome, code, all),
+    )
+  }
 
 function leftMatter(
   run: OpenRun,
@@ -156,7 +146,6 @@ function partOf(
     (of) => of.job === job && of.code === matter.code && of.outcome === outcome,
   )?.people
   return {
-    exports: [],
     since: started_at,
     ...matter,
     ...(concerned === undefined || concerned === 0 ? {} : { people: concerned }),
@@ -186,7 +175,6 @@ const step = (say: string, ...commands: readonly string[]): Step => ({ say, comm
 const ofJobs = ({ jobs }: Pick<Need, 'jobs'>): string => jobs.join(', ')
 /** ` on 3 nights` */
 const nights = ({ times }: Pick<Need, 'times'>): string => (times > 1 ? `, in ${counted(times, 'run')}` : '')
-const NOTHING = { runs: [], exports: [] } as const
 
 /** `, 2 people`; empty if unknown. */
 const ofPeople = ({ people }: Pick<Need, 'people'>): string =>
@@ -216,7 +204,6 @@ const SOURCES = {
       refused
         .filter(({ code }) => code !== ledger?.code && !(code === DISK_FULL && isShort(room)))
         .map(({ job, code, message, findings, remedy, since, times }) => ({
-          ...NOTHING,
           runs: heldUp(runs, job),
           subject: `${code} ${message}`,
           code,
@@ -232,28 +219,22 @@ const SOURCES = {
     what: (need) =>
       `${ofJobs(need)} could not run (${need.code})${need.times > 1 ? `, ${counted(need.times, 'time')}` : ''}`,
   },
-  'run-unfinished': ofRuns(
-    RUN_MATTERS['run-unfinished'],
-    (need) => `${ofJobs(need)} stopped before the end (${need.code})`,
-  ),
+  'run-unfinished': ofRuns(unfinished, (need) => `${ofJobs(need)} stopped before the end (${need.code})`),
   'backfill-unfinished': ofRuns(
-    RUN_MATTERS['backfill-unfinished'],
+    backfill,
     (need) => `the backfill of ${ofJobs(need)} is unfinished (${need.code})`,
   ),
-  'run-failed': ofRuns(
-    RUN_MATTERS['run-failed'],
-    (need) => `${ofJobs(need)} failed (${need.code})${nights(need)}`,
-  ),
+  'run-failed': ofRuns(failed, (need) => `${ofJobs(need)} failed (${need.code})${nights(need)}`),
   'export-failed': ofRuns(
-    RUN_MATTERS['export-failed'],
+    exports,
     (need) => `${ofJobs(need)}: ${need.exports.join(', ')} was not delivered (${need.code})${nights(need)}`,
   ),
   'export-unarchived': ofRuns(
-    RUN_MATTERS['export-unarchived'],
+    unarchived,
     (need) => `${ofJobs(need)}: ${need.exports.join(', ')} cannot be moved into the archive`,
   ),
-  'left-rejected': ofRuns(RUN_MATTERS['left-rejected'], leftWords('rejected')),
-  'left-in-doubt': ofRuns(RUN_MATTERS['left-in-doubt'], leftWords('in doubt')),
+  'left-rejected': ofRuns(leftMatters('rejected'), leftWords('rejected')),
+  'left-in-doubt': ofRuns(leftMatters('in-doubt'), leftWords('in doubt')),
   owed: {
     parts: ({ owing }) =>
       owing.map(({ summary, people }) => ({
@@ -261,7 +242,6 @@ const SOURCES = {
         jobs: [summary.job],
         since: Date.parse(summary.startedAt),
         runs: [summary.run],
-        exports: [],
         people,
         steps: stepsForPart(summary, { of: 'owed' }),
       })),
@@ -270,7 +250,6 @@ const SOURCES = {
   'export-late': {
     parts: ({ overdue }) =>
       overdue.map(({ job, source, due, expected, arrived, isUnreachable }) => ({
-        ...NOTHING,
         subject: `${job} ${source}`,
         code: isUnreachable ? 'source-unreachable' : 'export-late',
         jobs: [job],
@@ -297,7 +276,6 @@ const SOURCES = {
           .filter(() => !refused.some((start) => start.job === job))
           .filter(({ since }) => now - since >= WAITING_LONG_MS)
           .map(({ words, since }) => ({
-            ...NOTHING,
             subject: job,
             jobs: [job],
             since,
@@ -315,7 +293,6 @@ const SOURCES = {
   'schedule-silent': {
     parts: ({ unscheduled }) =>
       unscheduled.map(({ job, due }) => ({
-        ...NOTHING,
         subject: 'schedule',
         jobs: [job],
         since: due,
@@ -327,7 +304,6 @@ const SOURCES = {
     parts: ({ missed }) =>
       [...Map.groupBy(missed, ({ job, reason }) => `${job} ${reason}`)].flatMap(([subject, fires]) =>
         fires.slice(0, 1).map(({ job, reason }) => ({
-          ...NOTHING,
           subject,
           code: reason,
           jobs: [job],
@@ -346,7 +322,6 @@ const SOURCES = {
       pauses
         .filter(({ at }) => now - at >= PAUSED_LONG_MS)
         .map(({ job, by, note, at }) => ({
-          ...NOTHING,
           subject: job,
           jobs: [job],
           since: at,
@@ -362,7 +337,6 @@ const SOURCES = {
   'notice-undelivered': {
     parts: ({ undelivered }) =>
       undelivered.map(({ job, target, error, since, count }) => ({
-        ...NOTHING,
         subject: `${target} ${error ?? ''}`,
         jobs: [job],
         since,
@@ -379,7 +353,6 @@ const SOURCES = {
   'ledger-copy': {
     parts: ({ copy }) =>
       (copy?.jobs ?? []).map((job) => ({
-        ...NOTHING,
         subject: 'copy',
         jobs: [job],
         since: copy?.takenAt,
@@ -399,7 +372,7 @@ const SOURCES = {
       if (since === undefined || now - since < BACKUP_OLD_MS) return []
       const say = latestAt === undefined ? 'No backup is known. To make one' : 'To make one'
       const steps = [step(say, command('backup', 'FILE'))]
-      return [{ ...NOTHING, subject: 'backup', jobs: [], since, steps }]
+      return [{ subject: 'backup', jobs: [], since, steps }]
     },
     what: () => 'the ledger has no backup of the last 30 days',
   },
@@ -452,7 +425,6 @@ function atOnce({ refused, runs }: NeedsFacts, code: string, first: Step): Part[
   const commands = kept.map(({ job }) => command('run', shellWord(job)))
   return [
     {
-      ...NOTHING,
       runs: kept.flatMap(({ job }) => heldUp(runs, job)),
       subject: code,
       code,
@@ -472,7 +444,6 @@ function lateParts({ late, runs, refused }: NeedsFacts): Part[] {
   return late
     .filter(({ job }) => !named.has(job))
     .map(({ job, by, fire: { due, state, run_id: run } }) => ({
-      ...NOTHING,
       subject: job,
       jobs: [job],
       since: by,
@@ -499,8 +470,8 @@ function joined([first, ...others]: readonly Part[]): Omit<Need, 'what' | 'cause
     ...newest,
     jobs,
     since: sinces.length === 0 ? undefined : Math.min(...sinces),
-    runs: [...new Set(all.flatMap(({ runs }) => runs))],
-    exports: [...new Set(all.flatMap((part) => part.exports))],
+    runs: [...new Set(all.flatMap(({ runs = [] }) => runs))],
+    exports: [...new Set(all.flatMap((part) => part.exports ?? []))],
     times: all.reduce((sum, { times = 1 }) => sum + times, 0),
     steps: stepsOfAll(all),
   }

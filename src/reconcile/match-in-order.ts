@@ -49,11 +49,11 @@ function idsOf(
 ): (string | undefined)[] {
   let ids: (string | undefined)[] | undefined
   for (let more = scan.enterObject(); more; more = scan.nextMember()) {
-    if (scan.isKey('code')) {
+    if (scan.isLast('code')) {
       const code = scan.isText() ? Number(scan.text()) : scan.number()
       if (!(code >= 200 && code < 300)) throw OTHERWISE
-    } else if (scan.isKey('data')) ids = readEchoes(scan, entries, accountIds, forms)
-    else if (scan.isKey('errors')) {
+    } else if (scan.isLast('data')) ids = readEchoes(scan, entries, accountIds, forms)
+    else if (scan.isLast('errors')) {
       if (!scan.skipNull() && scan.enterArray()) throw OTHERWISE
     } else scan.skip()
   }
@@ -88,18 +88,12 @@ class EchoReader {
   /** Offset of the current echo. */
   #from = 0
   readonly #compared: ComparedAnswer
-  /** Last date read: records of a row share the date. */
-  #instant = ''
-  #instantMs: number | undefined
 
   constructor(scan: JsonScan, accountIds: AccountIds, forms: EchoForms) {
     this.#scan = scan
     this.#forms = forms
     this.#accountIds = accountIds
-    this.#compared = new ComparedAnswer(scan.bytes, {
-      instant: (text) => this.#epochMs(text),
-      isAccount: (id, { account }) => accountIdOfEntity(id) === accountIds(account),
-    })
+    this.#compared = new ComparedAnswer(scan.bytes, accountIds)
   }
 
   /** Reads an echo; returns the gateway's id. @throws OTHERWISE if the echo may belong to another record */
@@ -143,21 +137,21 @@ class EchoReader {
     let isNamedBySource = false
     let id: string | undefined
     for (let more = scan.enterObject(); more; more = scan.nextMember()) {
-      if (scan.isKey('transactionId')) isNamed = this.#isNamed(transactionId)
-      else if (scan.isKey('id')) id = this.#readId()
-      else if (scan.isKey('name')) this.#must(scan.equals(provider?.name ?? frame.name))
-      else if (scan.isKey('unit') && frame.unit !== undefined) this.#must(scan.equals(frame.unit))
-      else if (scan.isKey('value') && value !== undefined) this.#readValue(value)
-      else if (scan.isKey('observationDate')) this.#must(this.#readInstant(entry) === entry.observedAt)
-      else if (scan.isKey('codes') && kind !== 'careTeam') this.#readCodes(frame.codes)
-      else if (scan.isKey('account') && kind !== 'careTeam') this.#readAccount(entry)
-      else if (scan.isKey('npi') && provider !== undefined) this.#must(scan.equals(provider.npi))
-      else if (scan.isKey('userId') && kind === 'careTeam') {
+      if (scan.isLast('transactionId')) isNamed = this.#isNamed(transactionId)
+      else if (scan.isLast('id')) id = this.#readId()
+      else if (scan.isLast('name')) this.#must(scan.equals(provider?.name ?? frame.name))
+      else if (scan.isLast('unit') && frame.unit !== undefined) this.#must(scan.equals(frame.unit))
+      else if (scan.isLast('value') && value !== undefined) this.#readValue(value)
+      else if (scan.isLast('observationDate')) this.#must(this.#readInstant(entry) === entry.observedAt)
+      else if (scan.isLast('codes') && kind !== 'careTeam') this.#readCodes(frame.codes)
+      else if (scan.isLast('account') && kind !== 'careTeam') this.#readAccount(entry)
+      else if (scan.isLast('npi') && provider !== undefined) this.#must(scan.equals(provider.npi))
+      else if (scan.isLast('userId') && kind === 'careTeam') {
         // An unknown id must agree with the rest of the answer: `matchAnswer` checks.
         const userId = this.#accountIds(entry.account)
         if (userId === undefined) throw OTHERWISE
         this.#must(scan.equals(userId))
-      } else if (scan.isKey('source')) isNamedBySource = this.#readSource(transactionId)
+      } else if (scan.isLast('source')) isNamedBySource = this.#readSource(transactionId)
       else this.#skip()
     }
     this.#must(isNamed || isNamedBySource)
@@ -190,8 +184,8 @@ class EchoReader {
   }
 
   #readValue(value: string): void {
-    this.#must(this.#scan.equalsNumber(value))
-    if (this.#scan.stoodAs(value)) this.#mark('value')
+    this.#must(this.#scan.number() === Number(value))
+    if (this.#scan.isLast(value)) this.#mark('value')
     else this.#marks = undefined
   }
 
@@ -200,19 +194,12 @@ class EchoReader {
     if (scan.isText()) {
       const text = scan.text()
       this.#mark('instant')
-      return this.#epochMs(text)
+      return epochMsOf(text)
     }
     const ms = scan.number()
-    if (scan.stoodAs(String(observedAt))) this.#mark('epochMs')
+    if (scan.isLast(String(observedAt))) this.#mark('epochMs')
     else this.#marks = undefined
     return ms
-  }
-
-  #epochMs(text: string): number | undefined {
-    if (text === this.#instant) return this.#instantMs
-    this.#instant = text
-    this.#instantMs = epochMsOf(text)
-    return this.#instantMs
   }
 
   #readCodes(codes: readonly string[]): void {
@@ -221,7 +208,7 @@ class EchoReader {
     for (let more = scan.enterArray(); more; more = scan.nextItem()) {
       let isSent = false
       for (let inner = scan.enterObject(); inner; inner = scan.nextMember()) {
-        if (scan.isKey('code')) isSent = scan.equalsAny(codes)
+        if (scan.isLast('code')) isSent = scan.equals(...codes)
         else this.#skip()
       }
       hasCode ||= isSent
@@ -237,10 +224,10 @@ class EchoReader {
     let type: string = account.type
     let id = account.reference
     for (let more = scan.enterObject(); more; more = scan.nextMember()) {
-      if (scan.isKey('type')) {
+      if (scan.isLast('type')) {
         isType = scan.equals(account.type)
         type = isType ? account.type : scan.textRead()
-      } else if (scan.isKey('reference')) {
+      } else if (scan.isLast('reference')) {
         isReference = scan.equals(account.reference)
         id = isReference ? account.reference : scan.textRead()
         this.#mark(isReference ? 'reference' : 'accountId')
@@ -258,14 +245,14 @@ class EchoReader {
     const scan = this.#scan
     let isNamed = false
     for (let more = scan.enterObject(); more; more = scan.nextMember()) {
-      if (!scan.isKey('meta')) {
+      if (!scan.isLast('meta')) {
         this.#skip()
         continue
       }
       isNamed = false
       for (let inner = scan.enterObject(); inner; inner = scan.nextMember()) {
-        if (scan.isKey('persistentRecordId')) isNamed = this.#isNamed(transactionId)
-        else if (scan.isKey('batchId')) this.#skip('batchId')
+        if (scan.isLast('persistentRecordId')) isNamed = this.#isNamed(transactionId)
+        else if (scan.isLast('batchId')) this.#skip('batchId')
         else this.#skip()
       }
     }
@@ -344,14 +331,6 @@ function layoutOf(one: ReadEcho, other: ReadEcho): EchoLayout | undefined {
   return { pieces: [...pieces, piece + rest].map((text) => pieceOf(text, 'latin1')), places }
 }
 
-/** Context for comparing a record. */
-interface Compared {
-  /** Parses a date; undefined for any other text. */
-  readonly instant: (text: string) => number | undefined
-  /** Returns true if an id of the gateway belongs to the record's account. */
-  readonly isAccount: (id: string, entry: Entry) => boolean
-}
-
 const NONE = -1
 const HYPHEN = 0x2d
 
@@ -359,7 +338,7 @@ const HYPHEN = 0x2d
 class ComparedAnswer {
   readonly #bytes: Buffer
   readonly #view: DataView
-  readonly #compared: Compared
+  readonly #accountIds: AccountIds
   /** Last text of each kind, and the record of that text: records of a row, and of a batch, share most texts. */
   readonly #last = new Map<PlaceKind, { from: number; to: number; entry: Entry }>()
   /** Start of the transaction ids of a row, and its last offset. */
@@ -368,10 +347,10 @@ class ComparedAnswer {
   /** Id at the gateway in the last compared echo. */
   id: string | undefined
 
-  constructor(bytes: Buffer, compared: Compared) {
+  constructor(bytes: Buffer, accountIds: AccountIds) {
     this.#bytes = bytes
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    this.#compared = compared
+    this.#accountIds = accountIds
   }
 
   /** Offset behind the echo of the record; -1 if the answer does not continue exactly like the layout. */
@@ -423,11 +402,11 @@ class ComparedAnswer {
     const { account, observed, observedAt } = entry
     switch (kind) {
       case 'reference':
-        return this.#isText(at, to, account.reference)
+        return this.#text(at, to) === account.reference
       case 'instant':
-        return this.#isText(at, to, observed.iso) || this.#compared.instant(this.#text(at, to)) === observedAt
+        return this.#text(at, to) === observed.iso || epochMsOf(this.#text(at, to)) === observedAt
       case 'accountId':
-        return this.#compared.isAccount(this.#text(at, to), entry)
+        return accountIdOfEntity(this.#text(at, to)) === this.#accountIds(account)
       case 'id':
         this.id = this.#text(at, to)
         return true
@@ -478,18 +457,18 @@ class ComparedAnswer {
     return true
   }
 
-  #isText(from: number, to: number, expected: string): boolean {
-    return to - from === expected.length && this.#isAt(from, expected)
-  }
-
-  /** ASCII only: a byte of a longer character never matches. */
   #isAt(from: number, text: string): boolean {
-    for (let at = 0; at < text.length; at++) {
-      const unit = text.charCodeAt(at)
-      if (unit >= 0x80 || this.#bytes[from + at] !== unit) return false
-    }
-    return true
+    return isAt(this.#bytes, from, text)
   }
+}
+
+/** Compares bytes with a text. ASCII only: a byte of a longer character never matches. */
+function isAt(bytes: Buffer, from: number, text: string): boolean {
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    if (unit >= 0x80 || bytes[from + at] !== unit) return false
+  }
+  return true
 }
 
 /** True if a text in a place of this kind is right for both records or for neither. */
@@ -540,7 +519,7 @@ const ESCAPED = /^(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/
  * Steps through objects and arrays:
  *
  *     for (let more = scan.enterObject(); more; more = scan.nextMember()) {
- *       if (scan.isKey('id')) id = scan.text()
+ *       if (scan.isLast('id')) id = scan.text()
  *       else scan.skip()
  *     }
  */
@@ -603,9 +582,9 @@ class JsonScan {
     return this.#goesOn(CLOSE_ARRAY)
   }
 
-  /** Compares the name of the member. ASCII only. */
-  isKey(name: string): boolean {
-    return this.#isLast(name)
+  /** Compares the name of the member, or the last text or number as written. ASCII only. */
+  isLast(text: string): boolean {
+    return this.#to - this.#from === text.length && isAt(this.bytes, this.#from, text)
   }
 
   /** True if the value is a text. */
@@ -619,16 +598,10 @@ class JsonScan {
     return this.textRead()
   }
 
-  /** Compares the value with a text, ASCII without escapes. `textRead` returns the value in either case. */
-  equals(text: string): boolean {
+  /** Compares the value with texts, ASCII without escapes. `textRead` returns the value in either case. */
+  equals(...texts: readonly string[]): boolean {
     this.#string()
-    return !this.#isEscaped && this.#isLast(text)
-  }
-
-  /** Compares the value with several texts, like `equals`. */
-  equalsAny(texts: readonly string[]): boolean {
-    this.#string()
-    return !this.#isEscaped && texts.some((text) => this.#isLast(text))
+    return !this.#isEscaped && texts.some((text) => this.isLast(text))
   }
 
   /** Returns the last text. */
@@ -637,20 +610,9 @@ class JsonScan {
     return this.bytes.toString('utf8', this.#from, this.#to)
   }
 
-  /** Compares the value with a number in JSON form, in any notation. */
-  equalsNumber(text: string): boolean {
-    this.#number()
-    return this.#isLast(text) || Number(this.#lastText()) === Number(text)
-  }
-
   number(): number {
     this.#number()
     return Number(this.#lastText())
-  }
-
-  /** Compares the written form of the last text or number. ASCII only. */
-  stoodAs(text: string): boolean {
-    return this.#isLast(text)
   }
 
   /** Skips the value. @param onText called for each text in the value; `span` gives the place */
@@ -731,10 +693,6 @@ class JsonScan {
     this.#at = at + 1
   }
 
-  #lastText(): string {
-    return this.bytes.toString('latin1', this.#from, this.#to)
-  }
-
   #number(): void {
     this.#next()
     const from = this.#at
@@ -757,23 +715,12 @@ class JsonScan {
   }
 
   #word(word: string): boolean {
-    if (!this.#isAt(word, this.#at, this.#at + word.length)) return false
+    if (!isAt(this.bytes, this.#at, word)) return false
     this.#at += word.length
     return true
   }
 
-  #isLast(text: string): boolean {
-    return this.#isAt(text, this.#from, this.#to)
-  }
-
-  #isAt(text: string, from: number, to: number): boolean {
-    if (to - from !== text.length) return false
-    const { bytes } = this
-    for (let at = 0; at < text.length; at++) {
-      const unit = text.charCodeAt(at)
-      // A byte of 0x80 or more is part of another character.
-      if (unit >= 0x80 || bytes[from + at] !== unit) return false
-    }
-    return true
+  #lastText(): string {
+    return this.bytes.toString('latin1', this.#from, this.#to)
   }
 }

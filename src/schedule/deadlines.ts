@@ -13,7 +13,7 @@ export interface LateFire {
 type WholeRun = Pick<RunRecord, 'ended_at'>
 
 /** Deadline of a fire: the next time of day `done`, in the zone of the schedule. Undefined without `done`. */
-export const deadlineOf = ({ done, zone }: JobSchedule, due: number): number | undefined =>
+const deadlineOf = ({ done, zone }: JobSchedule, due: number): number | undefined =>
   done === undefined ? undefined : timeOfDayAfter(done, zone, due)
 
 /**

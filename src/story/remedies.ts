@@ -27,13 +27,6 @@ const REASONS = {
     'unit-unknown',
     'code-unknown',
     'account-unknown',
-    'registration-field-not-scalar',
-    'registration-value-not-in-table',
-    'registration-value-not-extracted',
-    'registration-spelling-unlisted',
-    'registration-value-doubled-in-join',
-    'registration-expression-failed',
-    'registration-expression-too-costly',
     'answer-not-clear',
   ],
   data: [
@@ -97,8 +90,6 @@ const REASONS = {
     'status-missing',
     'npi-missing',
     'type-missing',
-    'registration-date-invalid',
-    'registration-value-not-in-join',
     'answer-missing',
     'answer-not-offered',
     'disclosure-unknown',
@@ -110,7 +101,6 @@ const REASONS = {
   redelivery: ['rest-unreadable'],
   /** The gateway refused the record, and gave the reason. */
   gateway: [
-    'registration-refused',
     'registration-fails',
     'page-repeated',
     'user-token-refused',
@@ -153,8 +143,11 @@ export const REMEDIES: ReadonlyMap<string, Remedy> = new Map(
   ),
 )
 
-/** Remedy by reason code. A record in doubt found not stored can simply be sent. A code of another version is checked from both sides. */
+/**
+ * Remedy by reason code. A field of the registration has the remedy of any field. A record in doubt found not stored can simply be sent. A code of
+ * another version is checked from both sides.
+ */
 export function remedyFor({ code, outcome }: Pick<Reason, 'code' | 'outcome'>): Remedy {
-  const remedy = REMEDIES.get(code) ?? 'either'
+  const remedy = REMEDIES.get(code) ?? REMEDIES.get(code.replace('registration-', '')) ?? 'either'
   return remedy === 'doubt' && outcome === 'rejected' ? 'send-again' : remedy
 }

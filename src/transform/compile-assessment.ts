@@ -1,12 +1,13 @@
 /** Answers to the paged test (interface, "Answer submission"): a row's answer to each question. The page defines the options. */
 import { AnswersEntry } from '../model/entry.ts'
-import { createFrame, type Fault, fault, type TestAnswer } from '../model/record.ts'
+import { type Fault, fault, type TestAnswer } from '../model/record.ts'
 import type { KeyPath } from '../system/yaml-file.ts'
 import type { CompiledField } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import type { FieldDefinition, MappingDefinition } from './mapping-definition.ts'
 import { type CompiledRule, type RuleSite, rejected } from './rule.ts'
 import { branchOf } from './scope.ts'
+import { frameOfParts, NO_TIME } from './source.ts'
 
 /** Rule name of all records of the test; a row is one person's answers. */
 const ASSESSMENT = 'assessment'
@@ -41,17 +42,7 @@ export function compileAssessment(
   })
   const branch = branchOf(...answers.map(({ field }) => field))
   if (branch > 0) context.report(path, 'answers are read from the row, not from a level')
-  const frameOf = source.each(({ type, beforeKey, afterKey }) =>
-    createFrame({
-      kind: 'assessment',
-      sourceType: type,
-      codes: [],
-      name: '',
-      pieces: [',"answers":', `,${beforeKey}`, afterKey],
-      holes: [0],
-    }),
-  )
-  const never = { at: 0, iso: new Date(0).toISOString() }
+  const frameOf = frameOfParts(source, 'assessment', ',"answers":')
   return {
     branch: 0,
     apply(scope, facts) {
@@ -64,7 +55,7 @@ export function compileAssessment(
         if (option !== '') given.push({ question, fact, option })
       }
       if (given.length === 0) return refuse(NO_ANSWERS, undefined)
-      return new AnswersEntry(frameOf(), ASSESSMENT, facts, never, given)
+      return new AnswersEntry(frameOf(), ASSESSMENT, facts, NO_TIME, given)
     },
   }
 }

@@ -190,7 +190,7 @@ export class CompileContext implements MappingResources {
     if (joined !== undefined) {
       const textOf = (text: FieldText): string | null => {
         if (typeof text === 'string') return text
-        if (/^(?:cell-|spelling-|value-doubled-)/.test(text.code)) throw new CellWithoutValue(text, name)
+        if (text.hidesText) throw new CellWithoutValue(text, name)
         return text === NOT_SCALAR ? null : ''
       }
       return { branch: joined.branch, read: (scope) => textOf(joined.read(scope)) }

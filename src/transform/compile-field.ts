@@ -3,7 +3,7 @@
  * whatever the order of the keys: emptyWhen, split, extract, case, table. A field within `firstOf` gives another order.
  */
 import { RE2JS } from 're2js'
-import { type Fault, fault } from '../model/record.ts'
+import { type Fault, fault, HIDES_TEXT } from '../model/record.ts'
 import type { KeyPath } from '../system/yaml-file.ts'
 import {
   CellWithoutValue,
@@ -244,6 +244,7 @@ function compileTest(
 const UNLISTED = fault(
   'spelling-unlisted',
   'the cell has another spelling of a word of the mapping, or of a key of the join',
+  HIDES_TEXT,
 )
 /** Words of flags. */
 const YES = /^(?:y|yes|true|1|ja|oui|s[ií]|sim|wahr|vrai|verdadeiro|verdadero|checked|[✓✔☑])$/

@@ -3,7 +3,7 @@
 import type { z } from 'zod'
 import { Disclosure } from '../gateway/contract/medical-records.ts'
 import { RequestEntry } from '../model/entry.ts'
-import { type AccountKey, createFrame, type Fault, fault } from '../model/record.ts'
+import { type AccountKey, type Fault, fault } from '../model/record.ts'
 import type { KeyPath } from '../system/yaml-file.ts'
 import type { CompiledField, FieldText } from './compile-context.ts'
 import { compileField, compileWhen } from './compile-field.ts'
@@ -11,6 +11,7 @@ import { compileBirthDate, compileDay, dayText } from './dates.ts'
 import type { FieldDefinition, FieldObject, MappingDefinition } from './mapping-definition.ts'
 import { type CompiledRule, type RuleSite, recordRule, rejected } from './rule.ts'
 import { branchOf, type Scope } from './scope.ts'
+import { frameOfParts, NO_TIME } from './source.ts'
 
 type MedicalRecordsDefinition = NonNullable<MappingDefinition['medicalRecords']>[string]
 
@@ -125,19 +126,7 @@ export function compileMedicalRequest(site: RuleSite, definition: MedicalRecords
   const reference = fieldOf(['reference'], definition.reference)
   const file = authorization && fieldOf(['authorization', 'file'], authorization.file)
   const branch = branchOf(condition, withdrawn, reference, file, ...parts.map(({ field }) => field))
-  const frameOf = source.each(({ type, beforeKey, afterKey }) =>
-    createFrame({
-      kind: 'medicalRecords',
-      sourceType: type,
-      codes: [],
-      name: '',
-      pieces: [',"request":', `,"withdrawn":`, `,${beforeKey}`, afterKey],
-      holes: [0, 1],
-    }),
-  )
-  // A request has no time of observation.
-  const never = { at: 0, iso: new Date(0).toISOString() }
-
+  const frameOf = frameOfParts(source, 'medicalRecords', ',"request":', ',"withdrawn":')
   return {
     branch,
     apply(scope, facts, _rowDate, ordinals) {
@@ -160,7 +149,7 @@ export function compileMedicalRequest(site: RuleSite, definition: MedicalRecords
       if (typeof pdf === 'object') return rejected('medicalRecords', rule, pdf, file?.from)
       if (pdf !== undefined && pdf !== '' && !FILE_NAME.test(pdf))
         return rejected('medicalRecords', rule, BADLY_NAMED, file?.from)
-      return new RequestEntry(frameOf(), rule, facts, never, {
+      return new RequestEntry(frameOf(), rule, facts, NO_TIME, {
         reference: number,
         body: JSON.stringify(body),
         isWithdrawn: withdrawn?.holds(scope) === true,

@@ -13,7 +13,6 @@ import {
 import { type Finding, WaybillError } from '../model/errors.ts'
 import {
   type AccountKey,
-  createFrame,
   type Issue,
   isOfProfile,
   type RecordKind,
@@ -69,7 +68,7 @@ import {
   rootScope,
   type Scope,
 } from './scope.ts'
-import { type CompiledSource, compileSource } from './source.ts'
+import { type CompiledSource, compileSource, frameOfParts, NO_TIME } from './source.ts'
 import { ENTRY } from './whole-value.ts'
 
 /** Maps one row. Never throws, whatever the row contains. */
@@ -90,7 +89,6 @@ export interface Recogniser {
 type KeyedPerson = Pick<MappedRow, 'key' | 'account'>
 
 export interface CompiledMapping {
-  readonly name: string
   /** Columns or paths that the mapping reads, with their places in the mapping. */
   readonly reads: readonly ReadName[]
   /** Bare words taken literally: a word with the name of a column was meant to be read. */
@@ -133,7 +131,6 @@ export function compileMapping(
     const { reads, words, exportJoins } = context
     return { mapper, reads, words, exportJoins }
   }
-  const name = definition.mapping
   const { format, each = {} } = definition.read
   if (isTable(format)) {
     const faultOf = format === 'xlsx' ? cellFault : undefined
@@ -145,7 +142,6 @@ export function compileMapping(
         : { name: written.from, place: file.locate(['read', 'each', level]) },
     )
     return {
-      name,
       reads: [...reads, ...split],
       words,
       exportJoins,
@@ -165,7 +161,7 @@ export function compileMapping(
     levelFindings.push({ place: file.locate(['read', 'each', level]), message }),
   )
   const { mapper, ...compiled } = compileWith(names, levelFindings)
-  return { name, ...compiled, bind: (_columns, _export, now) => mapper(now) }
+  return { ...compiled, bind: (_columns, _export, now) => mapper(now) }
 }
 
 interface OwnDate {
@@ -586,21 +582,11 @@ function refuseUnread({ exportJoins: [first], kept }: CompileContext): void {
   )
 }
 
-/** The single rule of a roster: its record is the person. A person's account data have no time of observation. */
+/** The single rule of a roster: its record is the person. */
 function compilePerson(source: CompiledSource): CompiledRule {
-  const frameOf = source.each(({ type, beforeKey, afterKey }) =>
-    createFrame({
-      kind: 'account',
-      sourceType: type,
-      codes: [],
-      name: '',
-      holes: [],
-      pieces: [`,${beforeKey}`, afterKey],
-    }),
-  )
-  const never = { at: 0, iso: new Date(0).toISOString() }
+  const frameOf = frameOfParts(source, 'account')
   return {
     branch: 0,
-    apply: (_scope, facts) => new Entry(frameOf(), 'account', facts, never, undefined, []),
+    apply: (_scope, facts) => new Entry(frameOf(), 'account', facts, NO_TIME, undefined, []),
   }
 }

@@ -1,7 +1,7 @@
 /** Joins: rows of a table, of a second export, or of the row's own document, found by key and read by name (docs/mapping.md, "Joins"). */
 
 import { cellFault } from '../model/cell-fault.ts'
-import { fault } from '../model/record.ts'
+import { fault, HIDES_TEXT } from '../model/record.ts'
 import { isTable, type JsonValue } from '../model/row.ts'
 import type { KeyPath } from '../system/yaml-file.ts'
 import {
@@ -44,7 +44,7 @@ interface Joined<Found> {
 }
 
 const NOT_FOUND = fault('value-not-in-join', 'the join has no row of this key')
-const SEVERAL_FOUND = fault('value-doubled-in-join', 'several rows of the join have this key')
+const SEVERAL_FOUND = fault('value-doubled-in-join', 'several rows of the join have this key', HIDES_TEXT)
 
 /** Compiles the joins of a mapping into its context; problems go to the context's findings. */
 export function compileJoins(

@@ -19,6 +19,14 @@ const Text = z.union([
   z.boolean().transform((flag) => (flag ? 'true' : 'false')),
 ])
 
+/** Text without a fault. */
+function textWithout(faultOf: (text: string) => string | undefined) {
+  return z.string().superRefine((text, context) => {
+    const message = faultOf(text)
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
+  })
+}
+
 /** Value → value, or the name of a file in `mappings/tables`. */
 const Table = z.union([z.string().min(1), z.record(z.string(), Text)])
 
@@ -26,13 +34,12 @@ const Table = z.union([z.string().min(1), z.record(z.string(), Text)])
  * A regular expression (RE2 syntax, through re2js). Matching takes time linear in the text: no cell can block a run. Look-arounds
  * and back references are not supported.
  */
-const Pattern = z.string().superRefine((pattern, context) => {
+const Pattern = textWithout((pattern) => {
   try {
     RE2JS.compile(pattern)
+    return undefined
   } catch (error) {
-    const message = reasonOf(error)
-    const reason = message.replace('error parsing regexp: ', '')
-    context.addIssue({ code: 'custom', message: `is no regular expression: ${reason}` })
+    return `is no regular expression: ${reasonOf(error).replace('error parsing regexp: ', '')}`
   }
 })
 
@@ -121,20 +128,13 @@ const WordOrField = z.union([z.string().min(1), FieldObject])
 
 export const FieldDefinition: z.ZodType<FieldDefinition> = z.union([z.string().min(1), FieldObject])
 
-const Format = z.string().superRefine((format, context) => {
-  const message = formatFault(format)
-  if (message !== undefined) context.addIssue({ code: 'custom', message })
-})
+const Format = textWithout(formatFault)
 
 /** Tried in order. */
 const Formats = z.union([Format.transform((one) => [one]), z.array(Format).min(1)])
 
 /** Name of an IANA zone. @param otherwise alternative to a name, for the message */
-const Zone = (otherwise?: string) =>
-  z.string().superRefine((zone, context) => {
-    const message = zoneFault(zone, otherwise)
-    if (message !== undefined) context.addIssue({ code: 'custom', message })
-  })
+const Zone = (otherwise?: string) => textWithout((zone) => zoneFault(zone, otherwise))
 
 const DateFrom = z
   .strictObject({

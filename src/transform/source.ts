@@ -1,5 +1,5 @@
 /** Source object of records (interface, "Source object"), with texts from the mapping or the row. */
-import { fault, type Issue } from '../model/record.ts'
+import { createFrame, fault, type Issue, type RecordFrame, type RecordKind } from '../model/record.ts'
 import type { KeyPath } from '../system/yaml-file.ts'
 import { type CompileContext, issueOf } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
@@ -94,3 +94,23 @@ function textOf({ name = '', type = '', notes, sendingSystem, dataQuality }: Sou
     withNote: (note) => beforeKey(notes === undefined ? note : `${notes}; ${note}`),
   }
 }
+
+/** Makes the frames of a record that is no observation: its own parts, each before a hole, then the source. */
+export const frameOfParts = (
+  { each }: CompiledSource,
+  kind: RecordKind,
+  ...parts: readonly string[]
+): (() => RecordFrame) =>
+  each(({ type, beforeKey, afterKey }) =>
+    createFrame({
+      kind,
+      sourceType: type,
+      codes: [],
+      name: '',
+      pieces: [...parts, `,${beforeKey}`, afterKey],
+      holes: parts.map((_, at) => at),
+    }),
+  )
+
+/** Time of a record that is no observation. */
+export const NO_TIME = { at: 0, iso: new Date(0).toISOString() } as const

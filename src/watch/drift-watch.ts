@@ -107,7 +107,7 @@ class Comparison {
   judge(profile: ExportProfile, all: boolean, suspicions: readonly Suspicion[]): void {
     const { earlier, isCsv } = this
     const { rules, accept } = this.memory
-    const columns = isCsv ? columnDrift(profile, earlier, rules) : []
+    const columns = isCsv ? columnDrift({ current: profile, earlier, rules }) : []
     const drifted = [
       ...this.noted,
       ...(all ? driftOf(profile, earlier, rules, { isCsv, suspicions }) : columns),
@@ -118,12 +118,14 @@ class Comparison {
   }
 
   judgeHead(head: ExportProfile): void {
-    const stops = measureDrift(head, this.earlier, this.memory.rules).filter(({ level }) => level === 'stop')
-    this.found = [...this.found, ...stops]
+    const { earlier, memory } = this
+    const measured = measureDrift({ current: head, earlier, rules: memory.rules })
+    this.found = [...this.found, ...measured.filter(({ level }) => level === 'stop')]
   }
 
   judgeRows(rows: number): void {
-    this.found = [...this.found, ...rowDrift(rows, this.earlier, this.memory.rules)]
+    const { earlier, memory } = this
+    this.found = [...this.found, ...rowDrift(rows, { earlier, rules: memory.rules })]
   }
 
   note(finding: DriftFinding): void {
@@ -163,14 +165,26 @@ export const driftOf = (
   earlier: readonly EarlierDelivery[],
   rules: DriftDefinition,
   { isCsv, suspicions }: { readonly isCsv: boolean; readonly suspicions: readonly Suspicion[] },
-): DriftFinding[] => [
-  ...(isCsv ? columnDrift : pathDrift)(profile, earlier, rules),
-  ...outcomeDrift(profile, earlier, rules),
-  ...valueDrift(profile, earlier, rules),
-  ...measureDrift(profile, earlier, rules),
-  ...swappedDrift(profile, earlier, rules),
-  ...fitFindings(suspicions, rules.fit),
-]
+): DriftFinding[] => {
+  const compared = { current: profile, earlier, rules }
+  return [
+    ...(isCsv ? columnDrift : pathDrift)(compared),
+    ...emptyHanded(compared),
+    ...checkDrift(compared),
+    ...valueDrift(compared),
+    ...measureDrift(compared),
+    ...swappedDrift(compared),
+    ...fitFindings(suspicions, rules.fit),
+  ]
+}
+
+/** An export beside earlier deliveries. */
+interface Compared {
+  readonly current: ExportProfile
+  /** Latest first. */
+  readonly earlier: readonly EarlierDelivery[]
+  readonly rules: DriftDefinition
+}
 
 function createWatch(
   memory: WatchMemory,
@@ -296,46 +310,35 @@ function extentOf(
   return stops(rules.rows) ? 'rows' : 'header'
 }
 
-type Limits = Pick<DriftDefinition, 'values' | 'rejects' | 'after'>
-
-/**
- * Medians, shares of rejects and days, against earlier deliveries (docs/jobs.md, "Drift").
- * @param earlier latest first
- */
-const measureDrift = (
-  current: ExportProfile,
-  earlier: readonly EarlierDelivery[],
-  rules: Limits,
-): DriftFinding[] => [
-  ...rejectDrift('rows', ({ rows, rejectedRows }) => share(rejectedRows, rows), current, earlier, rules),
-  ...Object.entries(current.measured).flatMap(([rule, now]) => {
+/** Medians, shares of rejects and days, against earlier deliveries (docs/jobs.md, "Drift"). */
+const measureDrift = (compared: Compared): DriftFinding[] => [
+  ...rejectDrift('rows', ({ rows, rejectedRows }) => share(rejectedRows, rows), compared),
+  ...Object.entries(compared.current.measured).flatMap(([rule, now]) => {
     const measuredOf = ({ measured }: ExportProfile): MeasuredProfile | undefined =>
       Object.hasOwn(measured, rule) ? measured[rule] : undefined
     const shareOf = (profile: ExportProfile): number | undefined => {
       const { rejected, found } = measuredOf(profile) ?? { rejected: 0, found: 0 }
       return share(rejected, found)
     }
-    return [
-      ...rejectDrift(rule, shareOf, current, earlier, rules),
-      ...medianDrift(rule, now, measuredOf, earlier, rules),
-    ]
+    return [...rejectDrift(rule, shareOf, compared), ...medianDrift(rule, now, measuredOf, compared)]
   }),
-  ...daysDrift(current, earlier, rules),
+  ...daysDrift(compared),
 ]
 
-function rejectDrift(
-  what: string,
-  shareOf: (profile: ExportProfile) => number | undefined,
-  current: ExportProfile,
-  earlier: readonly EarlierDelivery[],
-  { after, rejects: limits }: Limits,
-): DriftFinding[] {
+function rejectDrift(what: string, shareOf: FigureOf, compared: Compared): DriftFinding[] {
+  const { after, rejects: limits } = compared.rules
   // Fewer rejects than ever are no trouble.
   const distance = (one: number, other: number): number => Math.max(0, one - other)
-  const known = knownOf(earlier, shareOf)
-  return judge('rejects', shareOf(current), known, { after, limits, row: after, distance }, (now, usual) => {
-    return `of ${what} ${percent(now)} rejected, usually ${percent(usual)}`
-  })
+  return judge(
+    'rejects',
+    shareOf(compared.current),
+    shareOf,
+    compared,
+    { limits, row: after, distance },
+    (now, usual) => {
+      return `of ${what} ${percent(now)} rejected, usually ${percent(usual)}`
+    },
+  )
 }
 
 /** Standard errors that a median or a share must move to count as moved: chance hardly ever makes four. */
@@ -345,11 +348,12 @@ function medianDrift(
   rule: string,
   { quartiles, values }: MeasuredProfile,
   measuredOf: (profile: ExportProfile) => MeasuredProfile | undefined,
-  earlier: readonly EarlierDelivery[],
-  { after, values: limits }: Limits,
+  compared: Compared,
 ): DriftFinding[] {
-  const known = knownOf(earlier, (profile) => measuredOf(profile)?.quartiles?.[1])
-  if (quartiles === undefined || known.length < after) return []
+  const { earlier, rules } = compared
+  const limits = rules.values
+  const medianOf: FigureOf = (profile) => measuredOf(profile)?.quartiles?.[1]
+  if (quartiles === undefined || knownOf(earlier, medianOf).length < rules.after) return []
   const [q1, now, q3] = quartiles
   const spread = median(
     earlier.flatMap(({ profile }) => {
@@ -363,7 +367,7 @@ function medianDrift(
     const moved = Math.abs(one - other)
     return moved <= BEYOND_CHANCE * error ? 0 : moved / Math.max(Math.abs(other), Number.EPSILON)
   }
-  const moved = judge('values', now, known, { after, limits, row: 1, distance }, (_, usual) => {
+  const moved = judge('values', now, medianOf, compared, { limits, row: 1, distance }, (_, usual) => {
     const times = usual === 0 ? '' : ` (${Number((now / usual).toPrecision(3))} times)`
     return `the median of ${rule} is ${now}, usually ${usual}${times}`
   })
@@ -376,24 +380,21 @@ function medianDrift(
 const SPREAD = 2
 const MONTH = 31
 
-function daysDrift(
-  { daysSpanned: now }: ExportProfile,
-  earlier: readonly EarlierDelivery[],
-  { values, after }: Limits,
-): DriftFinding[] {
+function daysDrift(compared: Compared): DriftFinding[] {
+  const { after, values } = compared.rules
   if (!Number.isFinite(values.warn)) return []
   return judge(
     'values',
-    now,
-    knownOf(earlier, ({ daysSpanned }) => daysSpanned),
+    compared.current.daysSpanned,
+    ({ daysSpanned }) => daysSpanned,
+    compared,
     {
-      after,
       limits: { warn: 0, stop: Number.POSITIVE_INFINITY },
       row: after,
       distance: (one, other) =>
         one > other * SPREAD && one > other + MONTH ? (one - other) / Math.max(other, 1) : 0,
     },
-    (_, usual) =>
+    (now, usual) =>
       `nine of ten dates lie within ${now} days, usually ${Math.round(usual)}: are day and month swapped?`,
   )
 }
@@ -410,18 +411,12 @@ const fitFindings = (suspicions: readonly Suspicion[], fit: DriftDefinition['fit
           message: `${rule === null ? '' : `${rule}: `}${message} (${finding})`,
         }))
 
-const outcomeDrift = (
-  current: ExportProfile,
-  earlier: readonly EarlierDelivery[],
-  rules: DriftDefinition,
-): DriftFinding[] => [...emptyHanded(current, earlier, rules), ...checkDrift(current, earlier, rules)]
-
 /** Finding that every row was skipped: strange without any history, except for exports that usually bring nothing. */
-function emptyHanded(
-  { rows, skipped }: ExportProfile,
-  earlier: readonly EarlierDelivery[],
-  { after, skipped: { warn } }: DriftDefinition,
-): DriftFinding[] {
+function emptyHanded({ current: { rows, skipped }, earlier, rules }: Compared): DriftFinding[] {
+  const {
+    after,
+    skipped: { warn },
+  } = rules
   if (rows === 0 || skipped < rows || !Number.isFinite(warn)) return []
   const shares = earlier.map(({ profile }) => profile.skipped / Math.max(1, profile.rows))
   if (shares.length >= after && median(shares) >= 1) return []
@@ -431,12 +426,8 @@ function emptyHanded(
 }
 
 /** Warnings of a check, reported if no earlier delivery had as many, by share of the rows. */
-function checkDrift(
-  { rows, warnings }: ExportProfile,
-  earlier: readonly EarlierDelivery[],
-  { checks }: DriftDefinition,
-): DriftFinding[] {
-  if (checks === 'off') return []
+function checkDrift({ current: { rows, warnings }, earlier, rules }: Compared): DriftFinding[] {
+  if (rules.checks === 'off') return []
   return Object.entries(warnings).flatMap(([code, count]) => {
     const now = count / Math.max(1, rows)
     const most = Math.max(
@@ -457,15 +448,8 @@ function checkDrift(
   })
 }
 
-/**
- * Finds values mirrored or moved as a whole since earlier deliveries: flags the other way round, swapped names, times of another zone.
- * @param earlier latest first
- */
-function swappedDrift(
-  current: ExportProfile,
-  earlier: readonly EarlierDelivery[],
-  { after, mix, values }: Pick<DriftDefinition, 'mix' | 'values' | 'after'>,
-): DriftFinding[] {
+/** Finds values mirrored or moved as a whole since earlier deliveries: flags the other way round, swapped names, times of another zone. */
+function swappedDrift({ current, earlier, rules: { after, mix, values } }: Compared): DriftFinding[] {
   const before = earlier.map(({ profile }) => profile)
   const flags = Object.keys(current.rules).flatMap((rule) => {
     const found = mirrored(current, before, after, ({ rules, taken }) => {
@@ -536,11 +520,7 @@ export const toLookAt = <Finding extends Pick<DriftFinding, 'level'>>(found: rea
 /** Fewest values for comparing shares: smaller samples are left to chance. */
 const FEWEST_VALUES = 20
 
-function columnDrift(
-  current: ExportProfile,
-  earlier: readonly EarlierDelivery[],
-  { columns: level }: Pick<DriftDefinition, 'columns'>,
-): DriftFinding[] {
+function columnDrift({ current, earlier, rules: { columns: level } }: Compared): DriftFinding[] {
   if (level === 'off') return []
   const drift = compareColumns(
     current.columns,
@@ -575,33 +555,22 @@ function listed(names: readonly string[]): string {
   return rest === 0 ? shown.join(', ') : `${shown.join(', ')} and ${rest} more`
 }
 
-const rowDrift = (
-  rows: number,
-  earlier: readonly EarlierDelivery[],
-  { after, rows: limits }: DriftDefinition,
-): DriftFinding[] =>
+const rowDrift = (rows: number, compared: Omit<Compared, 'current'>): DriftFinding[] =>
   judge(
     'rows',
     rows,
-    knownOf(earlier, (profile) => profile.rows),
+    (profile) => profile.rows,
+    compared,
     {
-      after,
-      limits,
-      row: after,
+      limits: compared.rules.rows,
+      row: compared.rules.after,
       distance: (now, usual) => (usual === 0 ? (now === 0 ? 0 : 1) : Math.abs(now - usual) / usual),
     },
     (now, usual) => `${number(now)}, usually ${number(usual)}`,
   )
 
-/**
- * Paths of JSON read by a mapping: paths that now lead to nothing and always led to a value, and the reverse.
- * @param earlier latest first
- */
-function pathDrift(
-  current: ExportProfile,
-  earlier: readonly EarlierDelivery[],
-  { columns: level, after }: Pick<DriftDefinition, 'columns' | 'after'>,
-): DriftFinding[] {
+/** Paths of JSON read by a mapping: paths that now lead to nothing and always led to a value, and the reverse. */
+function pathDrift({ current, earlier, rules: { columns: level, after } }: Compared): DriftFinding[] {
   if (level === 'off') return []
   const isMissing = (name: string, { columns }: ExportProfile): boolean | undefined => {
     const empty = shareOfEmpty(name)({ columns })
@@ -618,39 +587,32 @@ function pathDrift(
   return columnMessages(drift).map((message) => ({ measure: 'columns', level, message }))
 }
 
-/**
- * Rows, skipped rows, empty values and mix.
- * @param earlier latest first
- */
-function valueDrift(
-  current: ExportProfile,
-  earlier: readonly EarlierDelivery[],
-  rules: DriftDefinition,
-): DriftFinding[] {
-  const { after } = rules
-  const compare = (measure: 'empty' | 'mix' | 'skipped', what: string, shareOf: ShareOf): DriftFinding[] =>
+/** Rows, skipped rows, empty values and mix. */
+function valueDrift(compared: Compared): DriftFinding[] {
+  const { current, rules } = compared
+  const compare = (measure: 'empty' | 'mix' | 'skipped', what: string, shareOf: FigureOf): DriftFinding[] =>
     judge(
       measure,
       shareOf(current),
-      knownOf(earlier, shareOf),
+      shareOf,
+      compared,
       {
-        after,
         limits: rules[measure],
-        row: measure === 'skipped' ? after : 1,
+        row: measure === 'skipped' ? rules.after : 1,
         distance: (one, other) => Math.abs(one - other),
       },
       (now, usual) => `${what} ${percent(now)}, usually ${percent(usual)}`,
     )
   return [
-    ...rowDrift(current.rows, earlier, rules),
+    ...rowDrift(current.rows, compared),
     ...compare('skipped', 'rows skipped', ({ skipped, rows }) => share(skipped, rows)),
     ...current.columns.flatMap(({ name }) => compare('empty', `empty ${quoted(name)}`, shareOfEmpty(name))),
     ...Object.keys(current.rules).flatMap((rule) => compare('mix', `rows with ${rule}`, shareOfRule(rule))),
-    ...keysOf(current, earlier, ({ codes }) => codes).flatMap((code) =>
+    ...keysOf(compared, ({ codes }) => codes).flatMap((code) =>
       compare('mix', `rows with ${code === OTHER ? 'another value' : code}`, shareOfCode(code)),
     ),
-    ...keysOf(current, earlier, ({ units }) => units).flatMap((rule) =>
-      keysOf(current, earlier, ({ units }) => units[rule] ?? {}).flatMap((unit) =>
+    ...keysOf(compared, ({ units }) => units).flatMap((rule) =>
+      keysOf(compared, ({ units }) => units[rule] ?? {}).flatMap((unit) =>
         compare('mix', `${rule} ${unitName(unit)}`, shareOfUnit(rule, unit)),
       ),
     ),
@@ -662,8 +624,8 @@ function unitName(unit: string): string {
   return `in ${unit === OTHER ? 'another value' : unit}`
 }
 
-/** Share in a profile; undefined if there are too few values, or none of this kind. */
-type ShareOf = (profile: ExportProfile) => number | undefined
+/** Figure of a profile; undefined if there are too few values, or none of this kind. */
+type FigureOf = (profile: ExportProfile) => number | undefined
 
 const share = (part: number, whole: number): number | undefined =>
   whole < FEWEST_VALUES ? undefined : part / whole
@@ -677,19 +639,19 @@ const shareOfEmpty =
 
 /** Share of rows with a rule; undefined if the mapping had no rule of this name. */
 const shareOfRule =
-  (rule: string): ShareOf =>
+  (rule: string): FigureOf =>
   ({ rules, taken }) => {
     const rows = rules[rule]
     return rows === undefined ? undefined : share(rows, taken)
   }
 
 const shareOfCode =
-  (code: string): ShareOf =>
+  (code: string): FigureOf =>
   ({ codes, taken }) =>
     share(codes[code] ?? 0, taken)
 
 const shareOfUnit =
-  (rule: string, unit: string): ShareOf =>
+  (rule: string, unit: string): FigureOf =>
   ({ units }) => {
     const counts = units[rule]
     if (counts === undefined) return undefined
@@ -698,8 +660,7 @@ const shareOfUnit =
   }
 
 function keysOf(
-  current: ExportProfile,
-  earlier: readonly EarlierDelivery[],
+  { current, earlier }: Compared,
   part: (profile: ExportProfile) => Readonly<Record<string, unknown>>,
 ): string[] {
   const all = [current, ...earlier.map(({ profile }) => profile)].flatMap((profile) =>
@@ -861,18 +822,13 @@ interface Known {
 }
 
 /** Values of earlier deliveries, where known. @param earlier latest first */
-const knownOf = (
-  earlier: readonly EarlierDelivery[],
-  read: (profile: ExportProfile) => number | undefined,
-): Known[] =>
+const knownOf = (earlier: readonly EarlierDelivery[], read: FigureOf): Known[] =>
   earlier.flatMap(({ profile, accepted }) => {
     const value = read(profile)
     return value === undefined ? [] : [{ value, accepted }]
   })
 
-interface Compared {
-  /** Earlier deliveries needed for a comparison. */
-  readonly after: number
+interface Weighing {
   /** Distances beyond which a finding is reported, or stops the run. */
   readonly limits: { readonly warn: number; readonly stop: number }
   /** Deliveries in a row at the new distance, after which there is no warning any more. */
@@ -883,16 +839,18 @@ interface Compared {
 /**
  * Judges the distance of a value from the usual (the median), or from an accepted value, whichever is nearer.
  * @param now undefined: nothing to compare
- * @param known latest first
+ * @param figureOf the value in an earlier delivery
  */
 function judge(
   measure: DriftFinding['measure'],
   now: number | undefined,
-  known: readonly Known[],
-  { after, limits: { warn, stop }, row, distance }: Compared,
+  figureOf: FigureOf,
+  { earlier, rules }: Omit<Compared, 'current'>,
+  { limits: { warn, stop }, row, distance }: Weighing,
   message: (now: number, usual: number) => string,
 ): DriftFinding[] {
-  if (now === undefined || known.length < after) return []
+  const known = knownOf(earlier, figureOf)
+  if (now === undefined || known.length < rules.after) return []
   const usual = median(known.map(({ value }) => value))
   const latest = known.slice(0, row).map(({ value }) => value)
   const references = [usual, ...known.filter(({ accepted }) => accepted).map(({ value }) => value)]

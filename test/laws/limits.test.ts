@@ -12,18 +12,9 @@ import type { OpenExport } from '../../src/extract/open-export.ts'
 import { unpack } from '../../src/gateway/exchange.ts'
 import { authorizationFault } from '../../src/gateway/medical-records.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
-import {
-  beginPace,
-  CLOSED,
-  failed,
-  notTaken,
-  paceAccepted,
-  paceBegun,
-  paceRefused,
-  retryAfterWait,
-} from '../../src/load/flow.ts'
-import { batchWaits, failedAgain } from '../../src/load/outage.ts'
-import { decide } from '../../src/load/retry-policy.ts'
+import { retryAfterWait } from '../../src/load/flow.ts'
+import { watchOutage } from '../../src/load/outage.ts'
+import { decideLost } from '../../src/load/retry-policy.ts'
 import { allRecords, noCounts } from '../../src/model/balance.ts'
 import { endingOf } from '../../src/model/errors.ts'
 import type { Row } from '../../src/model/row.ts'
@@ -37,6 +28,15 @@ import { ownFileName } from '../../src/system/own-files.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { createProgress, NO_PROGRESS, type Progress } from '../../src/telemetry/progress.ts'
 import { PROJECT } from '../cli/command-line.ts'
+import {
+  beginPace,
+  CLOSED,
+  failed,
+  notTaken,
+  paceAccepted,
+  paceBegun,
+  paceRefused,
+} from '../load/flow-parts.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 type Pace = ReturnType<typeof beginPace>
@@ -174,9 +174,9 @@ const SAYS: Record<string, (value: number) => unknown> = {
   'clock beside the gateway’s': (off) =>
     checkClock(DAY, undefined, { date: new Date(DAY).toUTCString(), cameAt: DAY + off }).level,
   'silence that is told as an outage': (heldMs) =>
-    failedAgain(undefined, CAUSE, { begunAt: DAY, now: DAY, heldMs }).isNotable,
+    isReported((outages) => outages.failed(CAUSE, DAY, heldMs)),
   'wait of a batch that is told as an outage': (waitMs) =>
-    batchWaits(undefined, CAUSE, { since: DAY, now: DAY, waitMs, takenAt: 0 })?.isNotable,
+    isReported((outages) => outages.batchWaits(CAUSE, DAY, waitMs)),
   'pause that the report tells': (paused) =>
     throughputOf([{ from: 0, to: 1, paused, rows: 1, records: allRecords(noCounts()) }], 1, 1).pauses.length,
   'longest wait of a request of its own, by tries': (tries) => waitOf(tries),
@@ -255,6 +255,15 @@ function linesAfter(times: readonly number[], tell: (progress: Progress) => void
   return lines
 }
 
+function isReported(act: (outages: ReturnType<typeof watchOutage>) => void): boolean {
+  let reported = false
+  const onOutage = (): void => {
+    reported = true
+  }
+  act(watchOutage({ patienceMs: MINUTE, now: () => DAY, onOutage }))
+  return reported
+}
+
 function codeOf(act: () => void): string | undefined {
   try {
     act()
@@ -265,9 +274,9 @@ function codeOf(act: () => void): string | undefined {
 }
 
 function waitOf(tries: number): number | undefined {
-  const decision = decide(
+  const decision = decideLost(
     {
-      ...{ of: 'lost batch', isPage: false, tries, isAnswered: false, leftMs: DAY },
+      ...{ isPage: false, tries, isAnswered: false, leftMs: DAY },
       ...{ isKnownToFail: false, mayBeGivenUp: false, answersNobody: undefined },
     },
     MOST,

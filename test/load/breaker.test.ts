@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { hastened } from '../../src/load/flow.ts'
 import {
   answered,
   type Breaker,
@@ -6,10 +7,9 @@ import {
   CLOSED,
   endedAside,
   failed,
-  hastened,
   mayStartAt,
   notTaken,
-} from '../../src/load/flow.ts'
+} from './flow-parts.ts'
 
 const middle = () => 0.5
 const underWay = (count: number, breaker: Breaker = CLOSED): Breaker =>

@@ -93,7 +93,7 @@ export async function startLoading(options: LoadingOptions = {}) {
     await clock.sleep(ms, signal)
     await options.meanwhile?.()
   }
-  const startSending = (signal = stop.signal) => {
+  const startSending = (signal = stop.signal): Sending => {
     const dispatcher = createDispatcher({ now: () => clock.now, random: () => 0.5, sleep: pass })
     return createSending({
       dispatcher,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { beginPace, paceAccepted, paceBegun, paceRefused } from '../../src/load/flow.ts'
+import { beginPace, paceAccepted, paceBegun, paceRefused } from './flow-parts.ts'
 
 type Pace = ReturnType<typeof beginPace>
 

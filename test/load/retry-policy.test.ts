@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest'
 import type { AnswerClass } from '../../src/gateway/gateway-error.ts'
 import {
   decide,
+  decideAbsent,
+  decideLost,
   type FailedRequest,
   isLate,
   type LostBatch,
@@ -10,7 +12,7 @@ import {
   type Purpose,
 } from '../../src/load/retry-policy.ts'
 
-type Facts = Parameters<typeof decide>[0]
+type Facts = FailedRequest | LostBatch | AbsentRecords
 
 const PATIENCE_MS = 600_000
 const half = () => 0.5
@@ -25,7 +27,7 @@ const NO_OTHERS: FailedRequest['others'] = {
 }
 const THROUGH = { ...NO_OTHERS, throughSinceFirst: true, anySinceFirst: true }
 const request = (fields: Partial<FailedRequest> = {}): FailedRequest => ({
-  ...{ of: 'request', class: 'ambiguous', purpose: 'registration', tries: 1, lost: 1 },
+  ...{ class: 'ambiguous', purpose: 'registration', tries: 1, lost: 1 },
   ...{ tokenAgeMs: Number.POSITIVE_INFINITY, retryAfterMs: undefined, heldMs: 0, askedMs: 0 },
   ...{ leftMs: PATIENCE_MS, others: NO_OTHERS, answersNobody: undefined, ...fields },
 })
@@ -35,13 +37,13 @@ const often = (fields: Partial<FailedRequest> = {}) =>
 /** Lost, and the patience would end in the wait. */
 const atEnd = (fields: Partial<FailedRequest> = {}) => request({ leftMs: 0, ...fields })
 const batch = (fields: Partial<LostBatch> = {}): LostBatch => ({
-  ...{ of: 'lost batch', isPage: false, tries: 1, isAnswered: true, leftMs: PATIENCE_MS },
+  ...{ isPage: false, tries: 1, isAnswered: true, leftMs: PATIENCE_MS },
   ...{ isKnownToFail: false, mayBeGivenUp: true, answersNobody: undefined, ...fields },
 })
 const over = (fields: Partial<LostBatch> = {}) => batch({ leftMs: 0, ...fields })
-type AbsentRecords = Extract<Parameters<typeof decide>[0], { of: 'absent records' }>
+type AbsentRecords = Parameters<typeof decideAbsent>[0]
 const absent = (fields: Partial<AbsentRecords> = {}): AbsentRecords => ({
-  ...{ of: 'absent records', isAccepted: false, status: 500, tries: 3 },
+  ...{ isAccepted: false, status: 500, tries: 3 },
   ...{ isGivenUp: false, othersTaken: true, records: 2, ...fields },
 })
 const followUp = { purpose: 'follow-up' } as const
@@ -142,7 +144,12 @@ const CASES: readonly [line: number, step: string, facts: Facts][] = [
 ]
 
 const stepOf = (facts: Facts, random = half): string => {
-  const step = decide(facts, random)
+  const step =
+    'class' in facts
+      ? decide(facts, random)
+      : 'isPage' in facts
+        ? decideLost(facts, random)
+        : decideAbsent(facts)
   return 'waitMs' in step ? `${step.kind} ${Math.round(step.waitMs)}` : step.kind
 }
 
@@ -196,7 +203,7 @@ describe('what follows from a failure', () => {
   })
 
   it('halves that fail once more are halved at once', () => {
-    const step = decide(absent(), half)
+    const step = decideAbsent(absent())
     expect(step).toEqual({ kind: 'halve', resends: 1 })
     // Sent again once more, a half is at its third try.
     expect(stepOf(absent({ tries: 1 + 1 + 1 }))).toBe('halve')

@@ -1,7 +1,7 @@
 /** Deadlines of scheduled jobs: when they are, by the published days on which clocks are changed, and which fires are done. */
 import { describe, expect, it } from 'vitest'
 import type { FireRecord } from '../../src/ledger/ledger.ts'
-import { deadlineOf, lateFire, nextDeadline } from '../../src/schedule/deadlines.ts'
+import { lateFire, nextDeadline } from '../../src/schedule/deadlines.ts'
 import type { JobSchedule } from '../../src/schedule/schedule-parts.ts'
 
 const at = (time: string): number => Date.parse(time.length === 6 ? `2026-03-02T${time}` : time)
@@ -23,7 +23,7 @@ it.each([
   [NEW_YORK, '2026-11-01T07:15Z', '2026-11-01T11:00Z'],
   [{ ...NIGHTLY, done: undefined }, '02:15Z', undefined],
 ])('%j: the deadline of the fire of %s is %s', (schedule, due, by) => {
-  expect(deadlineOf(schedule, at(due))).toBe(by === undefined ? undefined : at(by))
+  expect(nextDeadline(schedule, [{ due: at(due) }], at(due))).toBe(by === undefined ? undefined : at(by))
 })
 
 describe('at the deadline', () => {

@@ -10,7 +10,12 @@ const documented = [...page('docs/reasons.md').matchAll(/^\| (`[^|]*`) \|/gm)].f
 describe('what puts a reason right', () => {
   it('is known of every code that is documented, and of no other', () => {
     expect(documented.length).toBeGreaterThan(codeRows(page('docs/reasons.md')).length)
-    expect([...REMEDIES.keys()].sort()).toEqual(documented.sort())
+    const ofField = documented.filter((code) => documented.includes(`registration-${code}`))
+    const ofRegistration = ofField.map((code) => `registration-${code}`)
+    expect(ofRegistration).toHaveLength(10)
+    expect([...REMEDIES.keys(), ...ofRegistration].sort()).toEqual(documented.sort())
+    for (const code of ofField)
+      expect(remedyFor({ code: `registration-${code}`, outcome: 'rejected' })).toBe(REMEDIES.get(code))
   })
 
   it.each([

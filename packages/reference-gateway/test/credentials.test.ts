@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { bindingOf } from '../../../src/cli/commands.ts'
+import { COMMANDS } from '../../../src/cli/commands.ts'
 import { ENDPOINTS, type Endpoint } from '../../../src/gateway/contract/endpoints.ts'
 import { createTokenBook } from '../src/credentials.ts'
 import { biometric, condition, registration, startGateway } from './gateway-under-test.ts'
@@ -81,5 +81,7 @@ it.each([
   ['t', undefined, undefined],
   ['a b=p-1', undefined, undefined],
 ])('reads the binding %s', (text, token, owner) => {
-  expect(bindingOf(text)).toEqual(token === undefined ? undefined : { token, owner })
+  const { read } = COMMANDS.gateway.options['--bind <token=reference...>']
+  if (token === undefined) expect(() => read(text)).toThrow('It must be TOKEN=REFERENCE.')
+  else expect(read(text)).toEqual({ [token]: owner })
 })

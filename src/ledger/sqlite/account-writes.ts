@@ -406,12 +406,8 @@ export async function forgetPerson(
           .where('account_id', '=', accountId)
           .execute()
   const people = [...hashes, ...byId.map(({ reference }) => reference)]
-  await writer.deleteFrom('account').where('gateway', '=', gateway).where('reference', 'in', people).execute()
-  await writer
-    .deleteFrom('shared_reference')
-    .where('gateway', '=', gateway)
-    .where('reference', 'in', people)
-    .execute()
+  for (const table of ['account', 'shared_reference'] as const)
+    await writer.deleteFrom(table).where('gateway', '=', gateway).where('reference', 'in', people).execute()
   await writer.deleteFrom('care_team').where('gateway', '=', gateway).where('account', 'in', people).execute()
   const jobs = writer.selectFrom('job').select('id').where('gateway', '=', gateway)
   await writer

@@ -2,6 +2,9 @@
 import { type Kysely, sql } from 'kysely'
 import type { ExportRecord, LedgerTables } from '../tables.ts'
 
+export const exportsOfJob = (database: Kysely<LedgerTables>, jobId: number) =>
+  database.selectFrom('export').innerJoin('run', 'run.id', 'export.run_id').where('run.job_id', '=', jobId)
+
 type Read = Pick<ExportRecord, 'id' | 'name' | 'sha256' | 'reading'>
 
 /** Implements `Exports.arrivalOf`. */
@@ -11,10 +14,7 @@ export async function arrivalOf(
   { id, name, sha256, reading }: Read,
 ): Promise<number> {
   // An export that was not read to the end may have been sent in part.
-  const named = await database
-    .selectFrom('export')
-    .innerJoin('run', 'run.id', 'export.run_id')
-    .where('run.job_id', '=', jobId)
+  const named = await exportsOfJob(database, jobId)
     .where('export.name', '=', name)
     .where(
       sql<boolean>`(export.state = 'finished' or export.id = ${id}

@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely'
 import type { Ledger, ProfileKey } from '../ledger.ts'
 import { readTallies } from '../run-ledger.ts'
 import type { ExportRecord, LedgerTables } from '../tables.ts'
-import { arrivalOf } from './arrival.ts'
+import { arrivalOf, exportsOfJob } from './arrival.ts'
 import type { Exclusive } from './exclusive.ts'
 import { isPerhapsSent } from './left-behind.ts'
 
@@ -100,10 +100,7 @@ const exportsOf = ({ db }: Exclusive): Ledger['exports'] => ({
     return found?.id
   },
   async orders(jobId) {
-    const rows = await db
-      .selectFrom('export')
-      .innerJoin('run', 'run.id', 'export.run_id')
-      .where('run.job_id', '=', jobId)
+    const rows = await exportsOfJob(db, jobId)
       .where('anchor', 'is not', null)
       .select(['export.id', 'anchor', 'day'])
       .execute()
@@ -206,10 +203,7 @@ const readings = (
   jobId: number,
   { name, sha256 }: Pick<ExportRecord, 'name' | 'sha256'>,
 ) =>
-  database
-    .selectFrom('export')
-    .innerJoin('run', 'run.id', 'export.run_id')
-    .where('run.job_id', '=', jobId)
+  exportsOfJob(database, jobId)
     .where('export.sha256', '=', sha256)
     .where('export.name', '=', name)
     .where('export.state', '=', 'finished')

@@ -19,6 +19,7 @@ import type { AccountIdCipher } from '../sealed-ids.ts'
 import { advance, type EventOf, type StateOf, statesBefore } from '../states.ts'
 import type { ExportRecord } from '../tables.ts'
 import { peopleWrites, savePeopleOfChunk } from './account-writes.ts'
+import { exportsOfJob } from './arrival.ts'
 import type { DeliveredStore, Upkeep } from './delivered-store.ts'
 import { createExclusive, type LedgerDatabase, type Statements, type Writer } from './exclusive.ts'
 import { assertHeld, countWork, endHolds, leaseWrites } from './leases.ts'
@@ -373,10 +374,7 @@ async function noteTaken(
 /** Arrival of the job's newest nightly export up to the day; 0 without such an export, or without a day. */
 async function anchorOf(database: Writer, jobId: number, day: number | undefined): Promise<number> {
   if (day === undefined) return 0
-  const found = await database
-    .selectFrom('export')
-    .innerJoin('run', 'run.id', 'export.run_id')
-    .where('run.job_id', '=', jobId)
+  const found = await exportsOfJob(database, jobId)
     .where('run.backfill', 'is', null)
     .where('reading', '=', 'whole')
     .where('export.state', '=', 'finished')

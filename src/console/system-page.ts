@@ -65,7 +65,7 @@ async function keptFacts(
   const { home } = settings
   if (lookAt(home) === undefined) return [['home', `${html(home)} does not exist yet`]]
   const size = lookAt(ledgerFile(application))?.size
-  const backup = await lastBackupAt(home)
+  const backup = settings.ledger === undefined ? await lastBackupAt(home) : undefined
   const copy = work?.copy
   return [
     ['home', html(home)],
@@ -76,7 +76,11 @@ async function keptFacts(
     ['free on the disk', sizeText(freeBytes(home))],
     [
       'latest backup',
-      backup === undefined ? 'none known' : `${timeHtml(backup)} (${html(ageText(now() - backup))})`,
+      settings.ledger !== undefined
+        ? 'by the tools of the server'
+        : backup === undefined
+          ? 'none known'
+          : `${timeHtml(backup)} (${html(ageText(now() - backup))})`,
     ],
     ...(copy === undefined
       ? []

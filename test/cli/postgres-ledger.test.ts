@@ -93,6 +93,8 @@ test('a run on PostgreSQL has the summary, receipts and rejects of a run on a fi
   const cookie = entered.headers['set-cookie']?.[0]?.split(';')[0] ?? expect.fail(entered.text)
   const shown = await ask(`${served.base}/runs/${run}`, { headers: { cookie } })
   expect(shown).toMatchObject({ status: 200, text: expect.stringContaining(run) })
+  const system = await ask(`${served.base}/system`, { headers: { cookie } })
+  expect(system.text).toContain('<dt>latest backup</dt><dd>by the tools of the server</dd>')
   await served.end()
 
   const inAYear = new Date(Date.now() + 366 * 86_400_000).toISOString()

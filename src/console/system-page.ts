@@ -65,7 +65,7 @@ async function keptFacts(
   const { home } = settings
   if (lookAt(home) === undefined) return [['home', `${html(home)} does not exist yet`]]
   const size = lookAt(ledgerFile(application))?.size
-  const backup = settings.ledger === undefined ? await lastBackupAt(home) : undefined
+  const backup = await lastBackupAt(home)
   const copy = work?.copy
   return [
     ['home', html(home)],

@@ -450,12 +450,10 @@ const heldUp = (runs: NeedsFacts['runs'], job: string): string[] =>
 /** A problem of the whole installation, with the jobs that could not run. */
 function atOnce({ refused, runs }: NeedsFacts, code: string, first: Step): Part[] {
   // A ledger on a server knows the reason of a run; in a file, on the full disk, the start is kept as refused.
+  const named = new Set(refused.map(({ job }) => job))
   const stopped = runs
-    .filter(
-      ({ job, reason, backfill }) =>
-        reason === code && backfill === null && !refused.some((one) => one.job === job),
-    )
-    .map(({ job, started_at }) => ({ job, since: started_at }))
+    .filter(({ job, reason, backfill }) => reason === code && backfill === null && !named.has(job))
+    .map(({ job, started_at: since }) => ({ job, since }))
   const kept = [...refused.filter((one) => one.code === code), ...stopped]
   const sinces = kept.map(({ since }) => since)
   const commands = kept.map(({ job }) => command('run', shellWord(job)))

@@ -213,7 +213,7 @@ async function begunBefore(
     // Repeated as a whole: sends nothing.
     if (request.what === 'reconcile') return 'nothing'
     const origin = request.what === 'rerun' || request.what === 'resend' ? request.run : null
-    // Ticket and lease have the clock of the server; a run has that of its worker, which may be wrong.
+    // Ticket and lease have the server's clock; a run has that of its worker, which may be wrong.
     const last = await ledger.leases.last(jobId)
     const heldSince = last !== undefined && last.acquired_at >= sentAt ? last.run_id : undefined
     const isEndedSince = ({ id, ended_at: at }: RunRecord): boolean => id === heldSince || (at ?? 0) >= sentAt

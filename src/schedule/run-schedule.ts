@@ -210,8 +210,7 @@ async function tendTries<Job>(
   const ready: Retrying[] = []
   const later: number[] = []
   for (const fire of retrying) {
-    const isOver = (await runOver(ledger, fire)) !== undefined
-    const step = isOver ? 'end' : stepOf(fire, schedule, now(), isHindered)
+    const step = (await runOver(ledger, fire)) ? 'end' : stepOf(fire, schedule, now(), isHindered)
     if (step === 'try') ready.push(fire)
     else if (step === 'wait') later.push(fire.retry_at ?? fire.due)
     else {
@@ -241,10 +240,12 @@ async function withoutOver<Job>(
   for (const fire of fires) {
     const mayEnd = fire.state === 'interrupted' && isAwaited === undefined
     const run = mayEnd ? await runOver(ledger, fire) : undefined
-    const isOver = run !== undefined && run.started_at >= fire.due
-    const ended = isOver ? await ledger.fires.move(fire, 'end', {}) : undefined
-    if (!isOver) others.push(fire)
-    else if (ended !== undefined) events.gaveUp(name, ended)
+    if (run === undefined || run.started_at < fire.due) {
+      others.push(fire)
+      continue
+    }
+    const ended = await ledger.fires.move(fire, 'end', {})
+    if (ended !== undefined) events.gaveUp(name, ended)
   }
   return others
 }

@@ -1,4 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openTickets } from '../../src/ledger/postgres/tickets.ts'
@@ -117,6 +118,20 @@ test('an inbox that is empty because its exports are archived is no missing moun
   await clinic.deliver('a.csv', HEADER + ANN)
   expect((await clinic.run()).code).toBe(0)
   expect((await clinic.workplace.waybill('doctor')).out).not.toContain('is empty')
+})
+
+test('commands about the file of a ledger say of a server what is true there', async () => {
+  const clinic = await openClinic({ environment: { WAYBILL_LEDGER: await emptySchema() } })
+  const { waybill, folder } = clinic.workplace
+  await clinic.deliver('a.csv', HEADER + ANN)
+  expect((await clinic.run()).code).toBe(0)
+  // Nothing was lost: the ledger has moved before.
+  const copied = await waybill('ledger', 'copy', '--to', 'postgres://waybill@127.0.0.1:1/other')
+  expect(copied).toMatchObject({ code: 2, err: expect.stringContaining('works on a ledger in a file') })
+  await writeFile(join(folder, 'ids.csv'), 'partnerAccountId\nann\n')
+  const erased = await waybill('accounts', 'erase', '--file', 'ids.csv', '--job', 'clinic', '--yes')
+  expect(erased.out).toContain('Log and backups of the database server may hold account ids')
+  expect(erased.out).not.toContain('repeat this command')
 })
 
 test('a run by a worker has the summary, receipts and rejects of a run on a file', async () => {

@@ -45,17 +45,17 @@ const accountsErase: Action<'accounts erase'> = async (context, options) => {
       : [
           `${counted(people, 'account')} at ${gateway}: erased ${n(erased)}, not found ${n(notThere)}, refused ${n(refused)}`,
           `Receipts: ${shownPath(receipts)}`,
-          ...(scrubbed === false
-            ? [
-                'Another process has the ledger open, and its log may still hold account ids: repeat this command later.',
-              ]
-            : []),
+          ...(scrubbed === false ? [context.settings.ledger === undefined ? HELD_OPEN : ON_SERVER] : []),
           'A row in an export registers these people again: have the vendor leave them out, or add them to skipWhen.',
           'Files may still hold them: exports and their archive, collections, and rejects files, which `waybill prune` removes.',
         ],
   )
   return refused === 0 ? EXIT.ok : EXIT.recordsLeftBehind
 }
+
+const HELD_OPEN =
+  'Another process has the ledger open, and its log may still hold account ids: repeat this command later.'
+const ON_SERVER = 'Log and backups of the database server may hold account ids until the server removes them.'
 
 const accountsForget: Action<'accounts forget'> = async (context, { file, job, json, ...acting }) => {
   const by = personOf(context, acting)

@@ -83,17 +83,17 @@ const prune: Action<'prune'> = async (context, options) => {
   const dryRun = options.dryRun === true
   const pruned = await pruneRuns(context, { before, dryRun })
   const result = { before: iso(before), dryRun, ...pruned }
-  context.out(options.json ? JSON.stringify(result) : pruneText(pruned, before))
+  context.out(options.json ? JSON.stringify(result) : pruneText(pruned, before, dryRun))
   if (!context.interrupt.aborted) return EXIT.ok
   throw new WaybillError('interrupted', 'the pruning was interrupted', {
     remedy: 'Run the command again: the pruning continues where it stopped.',
   })
 }
 
-function pruneText(pruned: PrunedInstallation, before: number): string[] {
+function pruneText(pruned: PrunedInstallation, before: number, dryRun: boolean): string[] {
   const { runs, resumed, kept, detail, files, ledger: compacted } = pruned
   const instant = `${iso(before).slice(0, 16)}Z`
-  const did = compacted === undefined ? 'Would remove' : 'Removed'
+  const did = dryRun ? 'Would remove' : 'Removed'
   const { bytes, ...counts } = detail
   const removed = Object.entries(counts).map(([what, count]) => `${what} ${n(count)}`)
   return [
@@ -108,9 +108,7 @@ function pruneText(pruned: PrunedInstallation, before: number): string[] {
         ]),
     ...(kept.length === 0 ? [] : ['Kept, though older:', ...kept.map(keptText)]),
     'Deliveries stay known; `waybill runs` and `waybill show` keep the balances.',
-    ...(compacted === undefined && runs.length > 0
-      ? ['To remove it: the same command without --dry-run.']
-      : []),
+    ...(dryRun && runs.length > 0 ? ['To remove it: the same command without --dry-run.'] : []),
   ]
 }
 

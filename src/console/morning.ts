@@ -230,4 +230,4 @@ ${table({
 
 /** A future instant, and the time until then, counted down by the script. */
 const countdownHtml = (at: number, now: number): string =>
-  `at ${timeHtml(at)} <span class="soft" data-until="${iso(at)}">(in ${durationText(Math.max(0, at - now))})</span>`
+  `at ${timeHtml(at)} <span class="soft" data-until="${iso(at)}">(${at > now ? `in ${durationText(at - now)}` : 'due'})</span>`

@@ -43,8 +43,10 @@ const lengthOf = (seconds) => {
   return first < 0 ? '0 s' : parts.slice(first, first + 2).filter(Boolean).join(' ')
 }
 setInterval(() => {
-  for (const one of document.querySelectorAll('[data-until]'))
-    one.textContent = '(in ' + lengthOf(Math.max(0, Math.round((new Date(one.dataset.until) - Date.now()) / 1000))) + ')'
+  for (const one of document.querySelectorAll('[data-until]')) {
+    const left = Math.round((new Date(one.dataset.until) - Date.now()) / 1000)
+    one.textContent = left > 0 ? '(in ' + lengthOf(left) + ')' : '(due)'
+  }
 }, 1000)
 const refresh = async () => {
   if (busy) { again = true; return }

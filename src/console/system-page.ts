@@ -76,7 +76,11 @@ async function keptFacts(
     ['free on the disk', sizeText(freeBytes(home))],
     [
       'latest backup',
-      backup === undefined ? 'none known' : `${timeHtml(backup)} (${html(ageText(now() - backup))})`,
+      settings.ledger !== undefined
+        ? 'by the tools of the server'
+        : backup === undefined
+          ? 'none known'
+          : `${timeHtml(backup)} (${html(ageText(now() - backup))})`,
     ],
     ...(copy === undefined
       ? []

@@ -327,7 +327,7 @@ interface People {
   ): Promise<void>
   /**
    * Erases account ids of forgotten people from the bytes of the ledger's files.
-   * @returns false if another process was reading: the log may hold account ids until the reader has ended
+   * @returns false if the log may still hold account ids: another process was reading, or a server keeps the log
    */
   scrub(): Promise<boolean>
   /** Latest collection by hashed reference: the run, and a hash of the content. */

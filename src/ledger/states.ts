@@ -67,7 +67,7 @@ const MOVES = {
     due: { begin: 'running', miss: 'missed', skip: 'skipped' },
     missed: { begin: 'running', skip: 'skipped' },
     running: { end: 'ended', interrupt: 'interrupted', retry: 'retrying', miss: 'missed' },
-    interrupted: { resume: 'running', skip: 'skipped' },
+    interrupted: { resume: 'running', end: 'ended', skip: 'skipped' },
     retrying: { resume: 'running', end: 'ended', skip: 'skipped' },
     ended: {},
     skipped: {},

@@ -179,7 +179,7 @@ export const ERROR_CODES = {
   'ledger-missing': {
     exit: EXIT.wrongUse,
     remedy:
-      'To restore a backup: `waybill restore FILE`. Without a backup: `waybill run JOB --look-first` starts a new ledger and reads profiles before it sends. If this home has never delivered anything: `waybill run JOB --new-ledger`.',
+      'To restore a backup: `waybill restore FILE`, or the tools of the database server. Without a backup: `waybill run JOB --look-first` starts a new ledger and reads profiles before it sends. If this home has never delivered anything: `waybill run JOB --new-ledger`.',
   },
   'key-differs': {
     exit: EXIT.wrongUse,

@@ -122,11 +122,13 @@ function leftMatter(
   }
 }
 
-function partsOf(matters: Matters, { runs, refused, people }: NeedsFacts): Part[] {
+function partsOf(matters: Matters, { runs, refused, people, room }: NeedsFacts): Part[] {
   const found = runs.flatMap((run) => matters(run).map((matter) => ({ run, matter })))
-  // The next start continues the run: if the start is refused, the refusal is the need.
+  // The next start continues the run: if the start is refused, or would be, the refusal is the need.
   const open = found.filter(
-    ({ run, matter }) => matter.continues !== true || !refused.some(({ job }) => job === run.job),
+    ({ run, matter }) =>
+      matter.continues !== true ||
+      !(refused.some(({ job }) => job === run.job) || (matter.code === DISK_FULL && isShort(room))),
   )
   const ofJob = ({ run, matter }: (typeof open)[number]): string => `${run.job} ${matter.subject}`
   const counts = Map.groupBy(open, ofJob)
@@ -420,7 +422,12 @@ const heldUp = (runs: NeedsFacts['runs'], job: string): string[] =>
 
 /** A problem of the whole installation, with the jobs that could not run. */
 function atOnce({ refused, runs }: NeedsFacts, code: string, first: Step): Part[] {
-  const kept = refused.filter((one) => one.code === code)
+  // A ledger on a server knows the reason of a run; in a file, on the full disk, the start is kept as refused.
+  const named = new Set(refused.map(({ job }) => job))
+  const stopped = runs
+    .filter(({ job, reason, backfill }) => reason === code && backfill === null && !named.has(job))
+    .map(({ job, started_at: since }) => ({ job, since }))
+  const kept = [...refused.filter((one) => one.code === code), ...stopped]
   const sinces = kept.map(({ since }) => since)
   const commands = kept.map(({ job }) => command('run', shellWord(job)))
   return [

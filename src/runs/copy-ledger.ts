@@ -1,9 +1,10 @@
 /** Moves the ledger of the home to PostgreSQL. */
 import { type CopiedTable, moveLedger } from '../ledger/postgres/move-ledger.ts'
 import { WaybillError } from '../model/errors.ts'
+import { lookAt } from '../system/own-files.ts'
 import { problemOfLedgerUrl } from '../system/settings.ts'
 import { type Application, ledgerFile, withKnownLedger } from './application.ts'
-import { ledgerAddress } from './ledger-address.ts'
+import { assertLedgerFile, ledgerAddress } from './ledger-address.ts'
 
 interface CopiedLedger {
   readonly ledger: string
@@ -21,6 +22,7 @@ export async function copyLedger(application: Application, to: string): Promise<
   const problem = problemOfLedgerUrl(to, settings.ledgerUnencrypted)
   if (problem !== undefined) throw new WaybillError('usage-wrong', `the address of --to ${problem}`)
   const ledger = ledgerFile(application)
+  if (lookAt(ledger) === undefined) assertLedgerFile(settings, 'ledger copy')
   // Migrates a file of an earlier version first. A file that was moved is checked by the copy.
   await withKnownLedger(
     { ...application, settings: { ...settings, ledger: undefined } },

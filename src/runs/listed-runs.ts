@@ -7,7 +7,7 @@ import type { Ledger, RunFilter } from '../ledger/ledger.ts'
 import type { RunState } from '../ledger/states.ts'
 import { WaybillError } from '../model/errors.ts'
 import { LOOK_EVERY_MS } from '../run/lease.ts'
-import { activityOf, cameAnew, gatherStory, mostFrequentReason, summarise } from '../story/facts.ts'
+import { activityOf, cameAnew, gatherDetails, mostFrequentReason, summarise } from '../story/facts.ts'
 import type { ListedRun, RunActivity, RunStory } from '../story/run-story.ts'
 import { present } from '../system/shown-text.ts'
 import { textLines } from '../system/text-lines.ts'
@@ -107,10 +107,10 @@ async function assertKnown(
 /** @param name undefined: the latest. @throws `run-not-found` */
 export const showRun = (application: Application, name = 'latest'): Promise<RunStory> =>
   withKnownLedger(application, async (ledger) => {
-    const { settings } = application
+    const { settings, now, isDead } = application
     const run = await nameRun(ledger, name)
-    const activity = await activityOf(ledger, run, application.now(), application.isDead)
-    const { summary: found, reasons } = await gatherStory({ ledger, home: settings.home }, run.id)
+    const sources = { ledger, home: settings.home, now: now(), isDead }
+    const { summary: found, reasons } = await gatherDetails(sources, run.id)
     const untold = await ledger.notifications.untold(run.job_id, run.id)
     const gateway = await readGatewayName(settings, found.job)
     const rejected = reasons.filter(
@@ -119,7 +119,7 @@ export const showRun = (application: Application, name = 'latest'): Promise<RunS
     const names = new Set(rejected.map(({ exportName }) => exportName))
     const anew = await cameAnew(ledger, run, [...names])
     const settingsName = gateway === found.gateway ? undefined : gateway
-    return { summary: { ...found, ...present({ anew, activity, untold, settingsName }) }, reasons }
+    return { summary: { ...found, ...present({ anew, untold, settingsName }) }, reasons }
   })
 
 /** JSON of `waybill show`. */

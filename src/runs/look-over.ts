@@ -147,7 +147,8 @@ async function lastReadOf(
   for (const job of jobs) {
     const [run] = await runs.list(1, { job })
     const [read] = run === undefined ? [] : await exports.ofRun(run.id)
-    if (read !== undefined) paths.set(job, read.path)
+    // A folder whose exports are archived is empty.
+    if (read?.archived === null) paths.set(job, read.path)
   }
   return paths
 }

@@ -186,8 +186,9 @@ export async function tellHolder(
   targets: readonly Target[],
   now: () => number,
 ): Promise<boolean> {
-  const lease = await ledger.leases.last(await ledger.jobs.id(about.job, about.gateway))
-  if (lease === undefined || lease.expires_at <= now()) return false
+  const jobId = await ledger.jobs.id(about.job, about.gateway)
+  const lease = await ledger.leases.holder(jobId, now(), () => false)
+  if (lease === undefined) return false
   const { owner, run_id: run, acquired_at: since } = lease
   await teller.tell(heldNotice(about, { owner: processName(owner), run, since }), targets)
   return true
@@ -211,7 +212,7 @@ export async function tellDeadRun(
 ): Promise<void> {
   const jobId = await ledger.jobs.id(job, gateway)
   const lease = await ledger.leases.last(jobId)
-  if (lease === undefined || (lease.expires_at > now() && !isDead(lease.owner))) return
+  if (lease === undefined || (await ledger.leases.holder(jobId, now(), isDead)) !== undefined) return
   for (const kind of ['ordinary', 'backfill'] as const) {
     const run = await ledger.runs.unfinished(jobId, kind)
     if (run?.state !== 'running' || run.id !== lease.run_id) continue

@@ -85,8 +85,10 @@ export async function tellInstallation(
   try {
     metrics.installation({
       freeBytes: freeBytes(home),
-      ledgerBytes: settings.ledger === undefined ? statSync(ledgerFile({ settings })).size : 0,
-      lastBackupAt: await lastBackupAt(home),
+      file:
+        settings.ledger === undefined
+          ? { bytes: statSync(ledgerFile({ settings })).size, lastBackupAt: await lastBackupAt(home) }
+          : undefined,
       ...(await ledger.overview.standing()),
       needs: (await needs()).map(({ cause }) => cause),
     })

@@ -3,7 +3,7 @@
  */
 import { readJob } from '../definitions/definition-files.ts'
 import { gatewayNameOf } from '../definitions/jobs.ts'
-import { type Ledger, type PartOf, processName } from '../ledger/ledger.ts'
+import { type Ledger, type PartOf, processName, type RunRecord } from '../ledger/ledger.ts'
 import {
   type Lane,
   laneOf,
@@ -213,16 +213,20 @@ async function begunBefore(
     // Repeated as a whole: sends nothing.
     if (request.what === 'reconcile') return 'nothing'
     const origin = request.what === 'rerun' || request.what === 'resend' ? request.run : null
+    // Ticket and lease have the server's clock; a run has that of its worker, which may be wrong.
+    const last = await ledger.leases.last(jobId)
+    const heldSince = last !== undefined && last.acquired_at >= sentAt ? last.run_id : undefined
+    const isEndedSince = ({ id, ended_at: at }: RunRecord): boolean => id === heldSince || (at ?? 0) >= sentAt
     const unfinished = await ledger.runs.unfinished(jobId, kind)
     const isOwn = unfinished?.origin_run === origin
     // Nobody has asked for the run since.
-    const isStopped = isOwn && unfinished?.reason === 'asked-to-stop' && (unfinished.ended_at ?? 0) >= sentAt
+    const isStopped = isOwn && unfinished?.reason === 'asked-to-stop' && isEndedSince(unfinished)
     if (unfinished !== undefined && !isStopped) return isOwn ? 'unfinished' : 'nothing'
     const recent = unfinished === undefined ? await ledger.runs.list(LOOKED_AT, { job: definition.job }) : []
     const ended = recent.find(
       (one) =>
         one.gateway === gateway &&
-        (isOneRun(request) ? (one.ended_at ?? 0) : one.started_at) >= sentAt &&
+        (isOneRun(request) ? isEndedSince(one) : heldSince !== undefined && one.started_at >= sentAt) &&
         one.origin_run === origin &&
         (one.backfill === null) === (kind === 'ordinary'),
     )

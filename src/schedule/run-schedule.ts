@@ -160,7 +160,8 @@ async function tendJob<Job>(
   const news = comeDue(known, schedule, now())
   if (news !== undefined) await fires.comeDue(jobId, known, news.timetable, news.fires)
 
-  const { open, retrying, running } = await openFires(parts, name, jobId, underWay)
+  const { open: found, retrying, running } = await openFires(parts, name, jobId, underWay)
+  const open = await withoutOver(parts, name, found)
   const hindered = await hindrance(parts, jobId, listed, running ?? underWay?.fire)
   const { ready, retryAt } = await tendTries(parts, name, retrying, schedule, hindered !== undefined)
   const { begin, missed, skipped } = decide([...ready, ...open], schedule?.missed, now(), hindered)
@@ -209,9 +210,7 @@ async function tendTries<Job>(
   const ready: Retrying[] = []
   const later: number[] = []
   for (const fire of retrying) {
-    const run = fire.run_id === null ? undefined : await ledger.runs.find(fire.run_id)
-    const isOver = run?.state === 'finished' || run?.state === 'failed'
-    const step = isOver ? 'end' : stepOf(fire, schedule, now(), isHindered)
+    const step = (await runOver(ledger, fire)) ? 'end' : stepOf(fire, schedule, now(), isHindered)
     if (step === 'try') ready.push(fire)
     else if (step === 'wait') later.push(fire.retry_at ?? fire.due)
     else {
@@ -223,6 +222,34 @@ async function tendTries<Job>(
   return { ready, retryAt: ahead.length === 0 ? undefined : Math.min(...ahead) }
 }
 
+/** Run of a fire, if a person has ended the run meanwhile. */
+async function runOver({ runs }: ScheduleParts<unknown>['ledger'], { run_id: id }: FireRecord) {
+  const run = id === null ? undefined : await runs.find(id)
+  return run?.state === 'finished' || run?.state === 'failed' ? run : undefined
+}
+
+type Open = FireRecord & { state: 'due' | 'missed' | 'interrupted' }
+
+/** Ends interrupted fires whose own run is over. A run from before the fire has not read its exports; of a worker's run, the ticket has the end. */
+async function withoutOver<Job>(
+  { ledger, events, isAwaited }: ScheduleParts<Job>,
+  name: string,
+  fires: readonly Open[],
+): Promise<readonly Open[]> {
+  const others: Open[] = []
+  for (const fire of fires) {
+    const mayEnd = fire.state === 'interrupted' && isAwaited === undefined
+    const run = mayEnd ? await runOver(ledger, fire) : undefined
+    if (run === undefined || run.started_at < fire.due) {
+      others.push(fire)
+      continue
+    }
+    const ended = await ledger.fires.move(fire, 'end', {})
+    if (ended !== undefined) events.gaveUp(name, ended)
+  }
+  return others
+}
+
 type Retrying = FireRecord & { state: 'retrying' }
 
 /** The running fire of a job, and open fires that are not running; interrupts the fire of a dead process. */
@@ -232,12 +259,12 @@ async function openFires<Job>(
   jobId: number,
   underWay: RunUnderWay | undefined,
 ): Promise<{
-  open: (FireRecord & { state: 'due' | 'missed' | 'interrupted' })[]
+  open: Open[]
   retrying: Retrying[]
   running: FireRecord | undefined
 }> {
   const { ledger, now, owner, isDead } = parts
-  const open: (FireRecord & { state: 'due' | 'missed' | 'interrupted' })[] = []
+  const open: Open[] = []
   const retrying: Retrying[] = []
   let running: FireRecord | undefined
   for (const fire of await ledger.fires.open(jobId)) {

@@ -68,12 +68,12 @@ export async function gatherDetails(
   sources: StorySources & { readonly now: number; readonly isDead: (owner: string) => boolean },
   runId: string,
 ): Promise<DetailedStory> {
-  const { ledger, now, isDead } = sources
+  const { ledger } = sources
   const rows = await rowsOfRun(ledger, runId)
   const { run, chunks, records } = rows
   const { summary, reasons } = await storyOf(sources, rows)
   return {
-    summary: { ...summary, ...present({ activity: await activityOf(ledger, run, now, isDead) }) },
+    summary: { ...summary, ...(await progressOf(sources, run)) },
     reasons,
     startedAt: run.started_at,
     endedAt: run.ended_at ?? undefined,
@@ -364,10 +364,12 @@ export async function activityOf(
   isDead: (owner: string) => boolean,
 ): Promise<RunActivity | undefined> {
   if (run.state !== 'running') return undefined
+  // By the clock that leases expire by: this machine's may be wrong.
+  const holder = await ledger.leases.holder(run.job_id, now, isDead)
+  if (holder?.run_id === run.id) return underWay(holder)
   const last = await ledger.leases.last(run.job_id)
   // Once another run of the job has held the lease, the ledger no longer knows the holder of this run.
   const lease = last?.run_id === run.id ? last : undefined
-  if (lease !== undefined && lease.expires_at > now && !isDead(lease.owner)) return underWay(lease)
   const settled = (await ledger.chunks.ofRun(run.id)).flatMap(({ settled_at }) => settled_at ?? [])
   const signs = [run.started_at, ...settled]
   // A released lease has no such instant.
@@ -377,6 +379,17 @@ export async function activityOf(
   const isShared = (await ledger.sharedHome?.mark()) !== undefined
   const stopped = { kind: 'stopped', ...present({ owner }), lastSign: iso(Math.max(...signs)) } as const
   return isShared ? { ...stopped, byWorkers: true } : stopped
+}
+
+/** Activity, and working time up to now: the ledger has that of the last renewal of the lease. */
+async function progressOf(
+  { ledger, now, isDead }: Parameters<typeof gatherDetails>[0],
+  run: RunRecord,
+): Promise<Pick<RunSummary, 'activity' | 'durationMs'>> {
+  const activity = await activityOf(ledger, run, now, isDead)
+  const since = activity?.kind === 'under-way' && run.worked_at !== null ? now - run.worked_at : 0
+  const more = Math.min(Math.max(0, since), ledger.leases.lastsMs)
+  return { durationMs: run.worked_ms + more, ...present({ activity }) }
 }
 
 /** Activity, as reported by the lease of the job. */

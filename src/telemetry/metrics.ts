@@ -54,8 +54,8 @@ export type Metrics = ReturnType<typeof createMetrics>
 
 export interface InstallationFacts {
   readonly freeBytes: number
-  readonly ledgerBytes: number
-  readonly lastBackupAt: number | undefined
+  /** Undefined for a ledger on a server: the server knows size and backups. */
+  readonly file: { readonly bytes: number; readonly lastBackupAt: number | undefined } | undefined
   readonly notifications: readonly { readonly job: string; readonly state: string; readonly count: number }[]
   readonly overdue: readonly { readonly job: string; readonly count: number }[]
   readonly backfills: readonly string[]
@@ -119,8 +119,10 @@ export function createMetrics(version: string) {
     needs: (): Readonly<Record<string, number>> | undefined => needsNow,
     installation(facts: InstallationFacts) {
       free.set(facts.freeBytes)
-      ledger.set(facts.ledgerBytes)
-      backedUp.set((facts.lastBackupAt ?? 0) / 1000)
+      if (facts.file !== undefined) {
+        ledger.set(facts.file.bytes)
+        backedUp.set((facts.file.lastBackupAt ?? 0) / 1000)
+      }
       for (const one of [untold, overdue, backfills, needs]) one.reset()
       for (const { job, state, count } of facts.notifications) untold.set({ job, state }, count)
       for (const { job, count } of facts.overdue) overdue.set({ job }, count)

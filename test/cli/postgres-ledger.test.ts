@@ -1,4 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openTickets } from '../../src/ledger/postgres/tickets.ts'
@@ -93,17 +94,44 @@ test('a run on PostgreSQL has the summary, receipts and rejects of a run on a fi
   const cookie = entered.headers['set-cookie']?.[0]?.split(';')[0] ?? expect.fail(entered.text)
   const shown = await ask(`${served.base}/runs/${run}`, { headers: { cookie } })
   expect(shown).toMatchObject({ status: 200, text: expect.stringContaining(run) })
+  const system = await ask(`${served.base}/system`, { headers: { cookie } })
+  expect(system.text).toContain('<dt>latest backup</dt><dd>by the tools of the server</dd>')
   await served.end()
 
   const inAYear = new Date(Date.now() + 366 * 86_400_000).toISOString()
-  const pruned = await workplace.waybillAt(inAYear, 'prune', '--older-than', '30d', '--json')
-  expect(JSON.parse(pruned.out), pruned.err).toMatchObject({ runs: expect.anything() })
+  const pruned = await workplace.waybillAt(inAYear, 'prune', '--older-than', '30d')
+  expect(pruned.out, pruned.err).toMatch(/^Removed the detail of \d runs/)
+  expect(pruned.out).not.toContain('--dry-run')
   expect((await waybill('show', run, '--json')).out).toContain('pruned')
   // Nothing delivered is sent again.
   const before = await onServer.stored()
   await onServer.deliver('c.csv', HEADER + LATER + BEN)
   expect((await onServer.run()).out).toContain('"state":"finished"')
   expect(await onServer.stored()).toEqual(before)
+})
+
+test('an inbox that is empty because its exports are archived is no missing mount', async () => {
+  const clinic = await openClinic({
+    job: 'exports: { from: ../inbox, match: "*.csv", mapping: clinic, archive: ../done }\naccounts: { register: never }\n',
+    environment: { WAYBILL_LEDGER: await emptySchema() },
+  })
+  await clinic.deliver('a.csv', HEADER + ANN)
+  expect((await clinic.run()).code).toBe(0)
+  expect((await clinic.workplace.waybill('doctor')).out).not.toContain('is empty')
+})
+
+test('commands about the file of a ledger say of a server what is true there', async () => {
+  const clinic = await openClinic({ environment: { WAYBILL_LEDGER: await emptySchema() } })
+  const { waybill, folder } = clinic.workplace
+  await clinic.deliver('a.csv', HEADER + ANN)
+  expect((await clinic.run()).code).toBe(0)
+  // Nothing was lost: the ledger has moved before.
+  const copied = await waybill('ledger', 'copy', '--to', 'postgres://waybill@127.0.0.1:1/other')
+  expect(copied).toMatchObject({ code: 2, err: expect.stringContaining('works on a ledger in a file') })
+  await writeFile(join(folder, 'ids.csv'), 'partnerAccountId\nann\n')
+  const erased = await waybill('accounts', 'erase', '--file', 'ids.csv', '--job', 'clinic', '--yes')
+  expect(erased.out).toContain('Log and backups of the database server may hold account ids')
+  expect(erased.out).not.toContain('repeat this command')
 })
 
 test('a run by a worker has the summary, receipts and rejects of a run on a file', async () => {

@@ -5,6 +5,7 @@ import { open, readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { createGunzip, gzip, gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
+import { emptySchema, rowsOf } from '../postgres/server.ts'
 import { createIdleClock } from './idle-clock.ts'
 
 const ZEROS = Buffer.alloc(16 * 1024 ** 2)
@@ -26,6 +27,16 @@ test.each<[string, () => Promise<unknown>]>([
   const clock = createIdleClock(0)
   const waking = clock.sleep(1000, new AbortController().signal)
   await work()
+  expect(clock.now).toBe(0)
+  await waking
+  expect(clock.now).toBe(1000)
+})
+
+test('it stands for a connection and a statement of PostgreSQL', async () => {
+  const url = await emptySchema()
+  const clock = createIdleClock(0)
+  const waking = clock.sleep(1000, new AbortController().signal)
+  await rowsOf(url, 'select pg_sleep(0.1)')
   expect(clock.now).toBe(0)
   await waking
   expect(clock.now).toBe(1000)

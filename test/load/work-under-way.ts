@@ -1,8 +1,9 @@
-/** Work of this process that ends by itself, whoever waits for it: requests over HTTP, requests to the system, compression, child processes. */
+/** Work of this process that ends by itself, whoever waits for it: requests over HTTP, statements of PostgreSQL, requests to the system, compression, child processes. */
 import { createHook } from 'node:async_hooks'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { ClientRequest } from 'node:http'
 import { setTimeout as rest, setImmediate as turn } from 'node:timers/promises'
+import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 
@@ -68,11 +69,38 @@ function watchCompression(): () => number {
   return () => open
 }
 
+/** Number of statements of PostgreSQL, of connections that begin, and of those that end. */
+function watchStatements(): () => number {
+  let open = 0
+  const end = (): void => void open--
+  for (const name of ['connect', 'query', 'end']) {
+    const method: unknown = Reflect.get(pg.Client.prototype, name)
+    if (typeof method !== 'function') throw new Error(`a client of PostgreSQL has no ${name}`)
+    const counting = function (this: pg.Client, ...args: unknown[]): unknown {
+      open++
+      const last = args.at(-1)
+      if (typeof last !== 'function') {
+        const answer: unknown = Reflect.apply(method, this, args)
+        Promise.resolve(answer).then(end, end)
+        return answer
+      }
+      const answered = (...answer: unknown[]): unknown => {
+        end()
+        return Reflect.apply(last, this, answer)
+      }
+      return Reflect.apply(method, this, [...args.slice(0, -1), answered])
+    }
+    Reflect.set(pg.Client.prototype, name, counting)
+    onTestFinished(() => void Reflect.set(pg.Client.prototype, name, method))
+  }
+  return () => open
+}
+
 /** Watches until the end of the test. @returns whether work is under way */
 export function watchWork(): () => boolean {
-  const [requests, pieces] = [watchRequests(), watchCompression()]
+  const counts = [watchRequests(), watchCompression(), watchStatements()]
   return () =>
-    requests() > 0 || pieces() > 0 || process.getActiveResourcesInfo().some((kind) => !STAYING.has(kind))
+    counts.some((count) => count() > 0) || process.getActiveResourcesInfo().some((kind) => !STAYING.has(kind))
 }
 
 /** Waits until nothing is under way, and nothing follows from what was. */

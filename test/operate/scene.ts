@@ -9,6 +9,7 @@ import type { Ended } from '../cli/command-line.ts'
 import { type Nights, openNights } from '../cli/nights.ts'
 import { type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import type { needing } from '../needed.ts'
+import { asAdmin } from '../postgres/server.ts'
 
 /** A row whose unit the mapping does not know. */
 export const wrong = (id: string): string => `${id},2026-03-02,61,5.1,70.5,parsec,fine\n`
@@ -46,7 +47,8 @@ export interface Scene extends Nights {
   needs(...args: string[]): Promise<Listed[]>
   /** Resolves once a request has come since the last `strike`. */
   untilAsked(): Promise<void>
-  query(sql: string): void
+  /** Changes the ledger behind the back of the program. */
+  query(sql: string): Promise<void>
   read(path: string): Promise<string>
   /** Suggested commands that begin so. */
   suggested(beginning: string): Promise<string[]>
@@ -91,7 +93,7 @@ export async function openScene({ whole, ...options }: SceneOptions = {}): Promi
     return nights.workplace.waybillWith(
       (context) => ({
         ...context,
-        now: () => context.now() + after * 86_400_000,
+        now: () => context.now() + wholeMs(after),
         columns: 80,
         user: 'operator',
       }),
@@ -102,7 +104,7 @@ export async function openScene({ whole, ...options }: SceneOptions = {}): Promi
     const commands = (await needs()).flatMap(({ steps }) => steps.flatMap((step) => step.commands))
     return [...new Set(commands.filter((one) => one.startsWith(`waybill ${beginning}`)))]
   }
-  const now = (): number => Date.now() + days * 86_400_000
+  const now = (): number => Date.now() + wholeMs(days)
   return {
     ...nights,
     now,
@@ -128,7 +130,9 @@ export async function openScene({ whole, ...options }: SceneOptions = {}): Promi
       asked = Promise.withResolvers()
     },
     untilAsked: () => asked.promise,
-    query(sql) {
+    async query(sql) {
+      const server = nights.workplace.environment['WAYBILL_LEDGER']
+      if (server !== undefined) return asAdmin(server, sql)
       const database = new DatabaseSync(join(nights.workplace.home, 'ledger.sqlite'))
       database.exec(sql)
       database.close()
@@ -147,9 +151,14 @@ export async function openScene({ whole, ...options }: SceneOptions = {}): Promi
   }
 }
 
+/** A clock gives whole milliseconds. */
+const wholeMs = (days: number): number => Math.round(days * 86_400_000)
+
 /** Words of a command as a shell takes them. */
 export const wordsOf = (typed: string): string[] =>
   [...typed.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
+
+export type Ledger = 'file' | 'postgres'
 
 export interface Situation {
   /** Number in the table of docs/runbook.md. */
@@ -169,6 +178,8 @@ export interface Situation {
   }
   /** Types what the list suggests, after what is done outside of the program. */
   readonly end: (scene: Scene) => Promise<unknown>
+  /** Ledger that the situation is about; default: either. */
+  readonly ledger?: Ledger
   /** What the machine must have. */
   readonly requires?: ReturnType<typeof needing>
 }

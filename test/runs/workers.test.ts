@@ -178,6 +178,8 @@ test('a queue that is away for a while is told once, and once more when it is ba
 })
 
 interface Known extends Partial<Pick<RunRecord, 'reason'>> {
+  /** Difference of the clock of its worker. */
+  readonly aheadMs?: number
   readonly of?: string
   readonly backfill?: true
   readonly state?: 'finished' | 'failed' | 'interrupted'
@@ -191,17 +193,17 @@ const RANGE = { from: '2026-03-01', to: '2026-03-02' }
 
 /** Begins and ends a run under a lease of its own. */
 async function run(ledger: Ledger, id: string, known: Known): Promise<void> {
-  const { of, backfill, state = 'finished', from, to, reason = null } = known
+  const { of, backfill, state = 'finished', from, to, reason = null, aheadMs = 0 } = known
   const jobId = await ledger.jobs.id(known.job ?? 'nightly', known.gateway ?? GATEWAY)
   const asked = { jobId, runId: id, owner: GONE, now: from, ttlMs: 1 }
   const answer = await ledger.leases.acquire(asked, () => true)
   if (!answer.ok) return expect.fail('held')
   const begun = await ledger.runs.start(answer.lease, {
-    ...{ id, jobId, startedAt: from, rejectsPath: 'r', receiptsPath: 'r' },
+    ...{ id, jobId, startedAt: from + aheadMs, rejectsPath: 'r', receiptsPath: 'r' },
     origin: of === undefined ? undefined : { run: of, selection: 'left-behind' },
     backfill: backfill && RANGE,
   })
-  await begun.endRun({ state, endedAt: to, reason })
+  await begun.endRun({ state, endedAt: to + aheadMs, reason })
   await ledger.leases.release(answer.lease)
 }
 
@@ -221,6 +223,9 @@ const STOPPED = { run: 'it', exit: 130 }
 const SENT_AT = 1_000
 const SINCE = { from: SENT_AT + 1, to: SENT_AT + 2 }
 const UNFINISHED = { state: 'interrupted', reason: 'interrupted' } as const
+const HOUR_MS = 3_600_000
+const SLOW = { aheadMs: -HOUR_MS }
+const SLOW_STOP = { ...SINCE, ...SLOW, state: 'interrupted', reason: 'asked-to-stop' } as const
 const STOPPED_SINCE = { state: 'interrupted', reason: 'asked-to-stop', from: 1, to: SENT_AT + 1 } as const
 
 test.each<[string, RunRequest, Known | undefined, object]>([
@@ -228,6 +233,9 @@ test.each<[string, RunRequest, Known | undefined, object]>([
   ['a run that began at the instant of the ticket', RUN, { from: SENT_AT, to: SENT_AT }, ITS_END],
   ['a run that failed since', RUN, { ...SINCE, state: 'failed', reason: 'exports-failed' }, { run: 'it' }],
   ['no run', RUN, undefined, BEGUN],
+  ['an earlier run by a clock that is fast', RUN, { from: 1, to: 2, aheadMs: HOUR_MS }, BEGUN],
+  ['a rerun that ended since by a clock that is slow', RERUN, { ...SINCE, of: 'run-1', ...SLOW }, ITS_END],
+  ['a rerun that was stopped since by a slow clock', RERUN, { ...SLOW_STOP, of: 'run-1' }, STOPPED],
   ['a run that another command began, and that ended since', RUN, { from: 999, to: SENT_AT + 1 }, BEGUN],
   ['a run at another gateway', RUN, { ...SINCE, gateway: 'https://other.test' }, BEGUN],
   ['a run of another job', RUN, { ...SINCE, job: 'weekly' }, BEGUN],

@@ -1,5 +1,6 @@
 import { describe, expect, it, test } from 'vitest'
 import { WaybillError } from '../../src/model/errors.ts'
+import { beginRun } from '../ledger/begun-run.ts'
 import { NIGHTLY, nightsOf, YEARS } from './nights.ts'
 import { HOUR, install, MINUTE, short } from './schedule-under-test.ts'
 
@@ -241,6 +242,36 @@ test('what SIGTERM interrupts goes on at the next start, and so does what is due
     '2026-03-02T02:00Z',
   ])
   expect(await fires('a')).toEqual(['2026-03-02T01:00Z ended', '2026-03-02T02:00Z ended'])
+})
+
+test.each([
+  [
+    'its own run was finished by a person meanwhile: it ends without another',
+    '2026-03-02T01:00Z',
+    'finished',
+    'ended',
+  ],
+  ['a person gave its own run up: it ends without another', '2026-03-02T01:00Z', 'failed', 'ended'],
+  [
+    'a run from before was finished, which has not read its exports',
+    '2026-03-02T00:50Z',
+    'finished',
+    'running',
+  ],
+] as const)('an interrupted fire, and %s', async (_, startedAt, state, expected) => {
+  const { clock, ledger, job, start, fires, runs } = await install('2026-03-02T00:30Z')
+  job('a', { ...hourly, missed: 'skip' }, { takes: 20 * MINUTE })
+  const first = start()
+  await clock.moveTo(Date.parse('2026-03-02T01:10Z'))
+  await first.stop()
+  const byHand = await beginRun(ledger, 'run-1', { job: 'a', startedAt: Date.parse(startedAt) })
+  await byHand.endRun({ state, endedAt: clock.now(), reason: state === 'failed' ? 'given-up' : null })
+  await ledger.leases.release(byHand.lease)
+  const second = start()
+  await clock.moveTo(Date.parse('2026-03-02T01:15Z'))
+  expect(await fires('a')).toEqual([`2026-03-02T01:00Z ${expected}`])
+  expect(runs).toHaveLength(expected === 'ended' ? 1 : 2)
+  await second.stop()
 })
 
 test('a job file that is broken and repaired in between: told once, the others go on, missed fires are made up for', async () => {

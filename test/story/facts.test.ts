@@ -4,7 +4,7 @@ import { LEASE_MS } from '../../src/ledger/concerns.ts'
 import { type ExportStart, type Ledger, noTallies } from '../../src/ledger/ledger.ts'
 import { byKind, noCounts } from '../../src/model/balance.ts'
 import { exitOf } from '../../src/story/balance.ts'
-import { activityOf, cameAnew, readSince, summarise } from '../../src/story/facts.ts'
+import { activityOf, cameAnew, gatherDetails, readSince, summarise } from '../../src/story/facts.ts'
 import type { RunSummary } from '../../src/story/run-story.ts'
 import { beginExport, beginRun, openChunk, passingLedger, settleChunk } from '../ledger/begun-run.ts'
 import { fault } from '../ledger/export-fault.ts'
@@ -176,6 +176,18 @@ test.each<[string, Signs, number]>([
     ...{ kind: 'stopped', lastSign: at(seconds) },
     ...owner,
   })
+})
+
+test('the working time of a run under way goes on between two renewals of its lease, and no longer than the lease', async () => {
+  const ledger = await passingLedger()
+  const run = await beginRun(ledger, 'run-1', { startedAt: NOW })
+  const worked = async (ms: number) =>
+    (await gatherDetails({ ledger, home: '/home', now: NOW + ms, isDead: () => false }, 'run-1')).summary
+      .durationMs
+  expect([await worked(0), await worked(3_000), await worked(-1)]).toEqual([0, 3_000, 0])
+  await run.renew(NOW + 15_000, LEASE_MS)
+  expect(await worked(20_000)).toBe(20_000)
+  expect(await worked(15_000 + LEASE_MS + 1)).toBe(15_000)
 })
 
 test('a run is under way as long as its lease lasts and its process lives', async () => {

@@ -63,8 +63,7 @@ const NOW = Date.UTC(2026, 2, 2, 7, 14)
 
 const FACTS = {
   freeBytes: 3e9,
-  ledgerBytes: 4_096,
-  lastBackupAt: Date.UTC(2026, 2, 1),
+  file: { bytes: 4_096, lastBackupAt: Date.UTC(2026, 2, 1) },
   notifications: [{ job: 'nightly', state: 'given-up', count: 2 }],
   overdue: [{ job: 'nightly', count: 1 }],
   backfills: ['nightly'],
@@ -179,7 +178,7 @@ test('what stands open is told by job, and is gone once nothing stands open', as
   expect(samplesOf(await metrics.text()).sort()).toEqual([...standing, ...open].sort())
   metrics.installation({
     ...FACTS,
-    lastBackupAt: undefined,
+    file: { bytes: 4_096, lastBackupAt: undefined },
     notifications: [],
     overdue: [],
     backfills: [],
@@ -188,6 +187,14 @@ test('what stands open is told by job, and is gone once nothing stands open', as
   expect(samplesOf(await metrics.text()).sort()).toEqual(
     [...standing.slice(0, 2), 'waybill_last_backup_timestamp_seconds 0'].sort(),
   )
+})
+
+test('a ledger on a server has no series of a file: an alert would ask for a backup that the command refuses', async () => {
+  const metrics = createMetrics('1')
+  metrics.installation({ ...FACTS, file: undefined })
+  const samples = samplesOf(await metrics.text())
+  expect(samples).toContain('waybill_home_free_bytes 3000000000')
+  expect(samples.filter((line) => /ledger_size|last_backup/.test(line))).toEqual([])
 })
 
 test('a job on the schedule has a series before it has run, and tells when it is due', async () => {

@@ -1,5 +1,5 @@
 /** Begins and lists runs. Keeps the decisions of people on runs and jobs: pauses of jobs, and acknowledgements of rejects that stay as they are. */
-import { type RawBuilder, sql } from 'kysely'
+import { type Insertable, type RawBuilder, sql } from 'kysely'
 import {
   type BackfillRange,
   type Lease,
@@ -12,6 +12,7 @@ import {
   type Tallies,
 } from '../ledger.ts'
 import { advance } from '../states.ts'
+import type { LedgerTables } from '../tables.ts'
 import { jobName, noteAudit } from './audit.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
 import { assertHeld } from './leases.ts'
@@ -324,10 +325,7 @@ const acknowledgementsOf = ({ db, write }: Exclusive): Ledger['acknowledgements'
   add: (runs, { by, ...acknowledgement }) =>
     write(async (writer) => {
       for (const run of runs)
-        await writer
-          .insertInto('resolution')
-          .values({ run_id: run, decision: 'acknowledge', person: by, ...acknowledgement })
-          .execute()
+        await decide(writer, { run_id: run, decision: 'acknowledge', person: by, ...acknowledgement })
     }),
   undo: ({ run, job, code }, { by, note, at }) =>
     write(async (writer) => {
@@ -351,13 +349,27 @@ const acknowledgementsOf = ({ db, write }: Exclusive): Ledger['acknowledgements'
         .execute()
       const runs = [...new Set(undone.map(({ run_id }) => run_id))]
       for (const run_id of runs)
-        await writer
-          .insertInto('resolution')
-          .values({ run_id, decision: 'undo-acknowledge', person: by, note, at, code: code ?? null })
-          .execute()
+        await decide(writer, {
+          run_id,
+          decision: 'undo-acknowledge',
+          person: by,
+          note,
+          at,
+          code: code ?? null,
+        })
       return runs
     }),
 })
+
+/** Stores a decision. Two of a run within a millisecond are two. */
+async function decide(writer: Writer, decision: Insertable<LedgerTables['resolution']>): Promise<void> {
+  const insert = writer
+    .insertInto('resolution')
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('id')
+  for (let { at } = decision; ; at++)
+    if ((await insert.values({ ...decision, at }).executeTakeFirst()) !== undefined) return
+}
 
 const pausesOf = ({ db, write }: Exclusive): Ledger['pauses'] => ({
   of: (jobId, now) => activePause(db, jobId, now),

@@ -585,12 +585,13 @@ export function neighboursSuite(open: OpenLedger): void {
         await (await runOf(id, job)).run.endRun({ state: 'finished', endedAt: NOW, reason: null })
       const { acknowledgements } = ledger
       const all = ['run-1', 'run-2', 'run-3']
-      let at = NOW
+      // Each within one millisecond.
+      const at = NOW
       for (const code of ['one', 'two', null])
-        await acknowledgements.add(all, { code, by: 'ann', note: `${code}`, at: ++at })
+        await acknowledgements.add(all, { code, by: 'ann', note: `${code}`, at })
       const left = async (id: string) => (await acknowledgements.of(id)).map(({ note }) => note)
       const undo = (which: Parameters<typeof acknowledgements.undo>[0]) =>
-        acknowledgements.undo(which, { by: 'ben', note: null, at: ++at })
+        acknowledgements.undo(which, { by: 'ben', note: null, at })
       expect(await left('run-1')).toEqual(['one', 'two', 'null'])
       expect(await undo({ run: 'run-1', code: 'one' })).toEqual(['run-1'])
       expect((await undo({ job: 'job', code: 'two' })).toSorted()).toEqual(['run-1', 'run-2'])

@@ -87,6 +87,7 @@ export const PROCESSES: readonly Situation[] = [
   {
     row: 45,
     name: 'the ledger was restored from Tuesday',
+    ledger: 'file',
     night: async (scene) => {
       await scene.deliver('a.csv', HEADER + ANN)
       const ended = await scene.run()

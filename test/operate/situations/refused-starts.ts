@@ -99,6 +99,7 @@ export const REFUSED_STARTS: readonly Situation[] = [
   {
     row: 7,
     name: 'the ledger is gone, receipts are there',
+    ledger: 'file',
     night: async (scene) => {
       await scene.deliver('a.csv', HEADER + ANN)
       await scene.run()
@@ -138,19 +139,20 @@ export const REFUSED_STARTS: readonly Situation[] = [
     night: async (scene) => {
       await scene.deliver('a.csv', HEADER + ANN)
       await scene.run()
-      scene.query("insert into kysely_migration values ('9999-later', '2027-01-01')")
+      await scene.query("insert into kysely_migration values ('9999-later', '2027-01-01')")
       return scene.run()
     },
     exit: 2,
     need: { cause: 'ledger', code: 'ledger-newer' },
     async end(scene) {
-      scene.query("delete from kysely_migration where name = '9999-later'")
+      await scene.query("delete from kysely_migration where name = '9999-later'")
       expect((await scene.type('run')).code).toBe(0)
     },
   },
   {
     row: 5,
     name: 'the ledger cannot be written',
+    ledger: 'file',
     night: async (scene) => {
       await scene.deliver('a.csv', HEADER + ANN)
       await scene.run()
@@ -175,7 +177,7 @@ export const REFUSED_STARTS: readonly Situation[] = [
       await scene.deliver('a.csv', HEADER + ANN)
       await scene.run()
       const until = Date.now() + 60_000
-      scene.query(`update lease set owner = 'elsewhere:1:1', expires_at = ${until}`)
+      await scene.query(`update lease set owner = 'elsewhere:1:1', expires_at = ${until}`)
       return scene.run()
     },
     exit: 5,

@@ -267,7 +267,7 @@ interface TracedRecord extends Pick<TracedRun, 'run' | 'outcome' | 'reason'> {
 }
 
 /** A row of the latest export with a name; in a workbook, a row of a sheet. */
-interface RowPlace {
+export interface RowPlace {
   readonly name: string
   readonly row: number
   readonly sheet?: string

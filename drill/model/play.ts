@@ -582,7 +582,9 @@ class World {
     // A row that a person has corrected stays so, until the export is mapped otherwise.
     if (order < 0 || (order === 0 && !open.isRenewed && !now.isRepetition)) return
     const isCorrected = order === 0 && before?.reading.file.corrected !== undefined
-    if (isCorrected && now.isRepetition) {
+    // A repetition leaves the place of its row as it was.
+    const isOfRejects = isCorrected || open.file.corrected !== undefined
+    if (before !== undefined && order === 0 && isOfRejects && now.isRepetition) {
       this.newest.set(line.visit, { ...before, rule: now.rule, at: now.at })
       return
     }

@@ -6,6 +6,8 @@ export interface TeamLine {
   readonly provider: number
   readonly practice: number
   readonly primary: boolean | 'unsaid'
+  /** Visit of the day, by which rows of one provider and one date are told apart. */
+  readonly visit?: number
 }
 
 export type TeamStep =
@@ -17,6 +19,8 @@ export type TeamStep =
       readonly lines: readonly TeamLine[]
       /** True where the process is killed as soon as it has claimed the account, or a neighbour of it alone. */
       readonly dies?: boolean
+      /** All creates of the run are without an answer, and looks cannot tell; or no list can be read; or all deletions and marks are refused. */
+      readonly lacks?: 'answers' | 'lists' | 'follow-ups'
     }
   /** The job's last export comes again under its name: with other lines, or with its first bytes. */
   | {
@@ -41,6 +45,8 @@ export type TeamStep =
 
 export interface TeamHistory {
   readonly changed: 'add' | 'replace' | 'keep'
+  /** Of the second and the third job, where it differs. */
+  readonly changedOfOthers?: TeamHistory['changed']
   /** One job alone, whose exports list the whole care team. */
   readonly missing: 'keep' | 'delete'
   readonly keepsIds: boolean
@@ -55,14 +61,22 @@ export interface TeamHistory {
 }
 
 const line: fc.Arbitrary<TeamLine> = fc.record({
-  provider: fc.nat(1),
+  provider: fc.constantFrom(0, 0, 1),
   practice: fc.nat(1),
   primary: fc.constantFrom(true, true, false, 'unsaid' as const),
+  visit: fc.constantFrom(0, 0, 0, 1),
 })
 
 const job = fc.nat(2)
 const lines = fc.array(line, { maxLength: 3 })
 const dies = fc.constantFrom(false, false, false, true)
+const lacks = fc.constantFrom(
+  undefined,
+  undefined,
+  'answers' as const,
+  'lists' as const,
+  'follow-ups' as const,
+)
 const step: fc.Arbitrary<TeamStep> = fc.oneof(
   {
     weight: 8,
@@ -112,13 +126,58 @@ const step: fc.Arbitrary<TeamStep> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ what: fc.constant('others mark' as const), provider: fc.nat(1) }) },
 )
 
-export const teamHistories: fc.Arbitrary<TeamHistory> = fc.record({
-  changed: fc.constantFrom('add', 'replace', 'replace', 'keep'),
+/** A provider is listed again and again, with other fields, while answers are lost or lists cannot be read; what is in doubt is looked for in between. */
+const aroundDoubt: fc.Arbitrary<readonly TeamStep[]> = fc
+  .record({
+    jobs: fc.tuple(job, job, job),
+    isLate: fc.constantFrom(false, false, true),
+    rows: fc.tuple(line, line, line).map((rows) => rows.map((row) => ({ ...row, provider: 0 }))),
+    lacks: fc.tuple(lacks, lacks, lacks),
+    ended: fc.constantFrom(
+      undefined,
+      'reconcile' as const,
+      'look' as const,
+      'give up' as const,
+      'night' as const,
+    ),
+  })
+  .map(({ jobs, isLate, rows, lacks: failing, ended }) =>
+    rows.flatMap((row, at): TeamStep[] => {
+      const [job = 0, lacking] = [jobs[at], failing[at]]
+      const deliver = { what: 'deliver', job, isLate: isLate && at === 2, lines: [row] } as const
+      const step = lacking === undefined ? deliver : { ...deliver, lacks: lacking }
+      return at === 1 && ended !== undefined ? [step, { what: ended, job }] : [step]
+    }),
+  )
+
+const some = fc.oneof(
+  { weight: 12, arbitrary: step.map((one): readonly TeamStep[] => [one]) },
+  { weight: 1, arbitrary: aroundDoubt },
+)
+
+const changed = fc.constantFrom('add' as const, 'replace', 'replace', 'keep')
+const team = fc.record({
+  changed,
+  changedOfOthers: fc.oneof(
+    { weight: 1, arbitrary: fc.constant(undefined) },
+    { weight: 1, arbitrary: changed },
+  ),
   missing: fc.constantFrom('keep', 'keep', 'delete'),
   keepsIds: fc.boolean(),
   hasOthers: fc.boolean(),
   hasId: fc.boolean(),
   isHurried: fc.boolean(),
-  steps: fc.array(step, { minLength: 1, maxLength: 8 }),
+  steps: fc.array(some, { minLength: 1, maxLength: 8 }).map((steps) => steps.flat()),
   faults: fc.array(fc.nat(19), { maxLength: 30 }),
 })
+
+/** Rows of one day and provider come where care teams only grow: nothing else may say which of them was missing. */
+const ofOneVisit = (step: TeamStep): TeamStep =>
+  'lines' in step ? { ...step, lines: step.lines.map(({ visit: _, ...row }) => row) } : step
+
+export const teamHistories: fc.Arbitrary<TeamHistory> = team.map(
+  ({ changedOfOthers, steps: all, ...history }) => {
+    const steps = history.missing === 'delete' ? all.map(ofOneVisit) : all
+    return { ...history, steps, ...(changedOfOthers === undefined ? {} : { changedOfOthers }) }
+  },
+)

@@ -79,6 +79,7 @@ interface Export {
 }
 
 interface Said {
+  readonly job: Job
   readonly entry: Entry
   readonly line: TeamLine
   readonly arrival: number
@@ -137,15 +138,27 @@ class TeamWorld {
   private policy: Surroundings['doubts'] = 'hold'
   /** True where the process is killed once it has its claims. */
   private dies = false
+  /** Fails in the whole step. */
+  private lacks: 'answers' | 'lists' | 'follow-ups' | undefined
   private hasOthersMarked = false
   /** A word on the mark was learned behind a newer one: its export came late, or its record was refused or in doubt at first. */
   private hasLateWord = false
   private newestHeard = 0
   private newestArrival = 0
+  /** Last row of an export of which anything was heard, by its arrival. */
+  private readonly heardRows = new Map<number, number>()
   /** True where a read of the list has failed in the chunk. */
   private isUnread = false
+  /** Begin of the chunk. */
+  private begunAt = 0
   /** Times that an entry was stored, less its receipts, by our id. */
   private readonly unreceipted = new Map<string, number>()
+  /** Ids with a receipt. */
+  private readonly receipted = new Set<string>()
+  /** Entries that the gateway has refused at first. */
+  private readonly refused = new Set<Entry>()
+  /** A word on the mark was heard of an entry that was passed over for one that the gateway refused. */
+  private hasWordOfRefused = false
   /** Ids sent by runs that were given up before they learned the care team. */
   private readonly ofGivenUp = new Set<string>()
   private readonly heard = new Set<Entry>()
@@ -157,10 +170,6 @@ class TeamWorld {
   constructor(history: TeamHistory) {
     this.history = history
     this.gateway = new TeamGateway(history.keepsIds)
-    // A row that says nothing of the mark moves the date of the last word on it.
-    this.hasLateWord = history.steps.some(
-      (step) => 'lines' in step && step.lines.some(({ primary }) => primary === 'unsaid'),
-    )
     this.jobs = [1, 2, 3].map((id) => ({
       id,
       exports: [],
@@ -181,6 +190,11 @@ class TeamWorld {
     return this.history.faults[this.faultAt++] ?? 0
   }
 
+  private ruleOf({ id }: Job): TeamHistory['changed'] {
+    const { changed, changedOfOthers = changed } = this.history
+    return id === 1 ? changed : changedOfOthers
+  }
+
   private jobOf(step: { readonly job: number }): Job {
     const job = this.jobs[this.history.missing === 'delete' ? 0 : step.job]
     if (job === undefined) throw new Error('no such job')
@@ -195,11 +209,13 @@ class TeamWorld {
       case 'first again': {
         const job = this.jobOf(step)
         this.dies = step.dies === true
+        this.lacks = 'lacks' in step ? step.lacks : undefined
         await this.attempt(job, async () => {
           const file = this.export(job, step)
           if (file !== undefined) await this.read(job, file)
         })
         this.dies = false
+        this.lacks = undefined
         return
       }
       case 'night':
@@ -258,7 +274,7 @@ class TeamWorld {
   }
 
   private newExport(
-    { id, exports }: Job,
+    { id, exports, said }: Job,
     step: Extract<TeamStep, { readonly what: 'deliver' | 'correct' }>,
     arrival: number,
   ): Export {
@@ -267,7 +283,8 @@ class TeamWorld {
     // Days differ between jobs: of equal dates nobody can tell which is newer.
     const ownDay =
       2 * this.jobs.length * (step.what === 'deliver' && step.isLate ? Math.max(arrival - 3, 0) : arrival)
-    const day = step.what === 'correct' && last !== undefined ? last.day : ownDay + 2 * (id - 1)
+    const day =
+      step.what === 'correct' && last !== undefined ? last.day : apart(ownDay + 2 * (id - 1), step, said)
     const entries = lines.map((line, at) => entryFor(line, day, at + 1, `${id}-${arrival}`))
     const first = step.what === 'correct' ? (last?.first ?? last) : undefined
     return { arrival, day, lines, entries, ...(first === undefined ? {} : { first }) }
@@ -284,7 +301,7 @@ class TeamWorld {
     const at = last?.entries.findIndex((entry) => job.rejected.has(entry)) ?? -1
     const line = last?.lines[at]
     if (last === undefined || line === undefined || job.open !== undefined) return
-    const corrected = { provider: line.provider, practice, primary }
+    const corrected = { ...line, practice, primary }
     const entry = entryFor(corrected, last.day, at + 1, `${job.id}-${last.arrival}`)
     const { arrival, day } = last
     const file = { arrival, day, lines: [corrected], entries: [entry], isCorrected: true } as const
@@ -417,6 +434,7 @@ class TeamWorld {
     const { entries, arrival, lines } = file
     this.current = { job: job.id, lines }
     this.isUnread = false
+    this.begunAt = this.now
     for (const [place, entry] of entries.entries()) Object.assign(entry, { place })
     const { identity } = context
     const listing = await listingOf(
@@ -524,7 +542,7 @@ class TeamWorld {
 
   private async create(context: CareTeamContext, job: Job, entry: Entry): Promise<EntryOutcome> {
     const sent = job.open?.sent ?? new Map()
-    const fault = this.fault() % 10
+    const fault = this.lacks === 'answers' ? 2 + (this.fault() % 2) : this.fault() % 10
     if (fault === 9) throw new Killed('before its bytes leave')
     sent.set(entry, 'unanswered')
     if (fault === 1) {
@@ -545,7 +563,7 @@ class TeamWorld {
 
   /** What the list says of an entry without an answer; undefined where it is not there. */
   private lookFor(entry: Entry): EntryOutcome | undefined {
-    if (this.fault() % 4 === 1) return inDoubt(entry)
+    if (this.lacks === 'answers' || this.fault() % 4 === 1) return inDoubt(entry)
     return this.isThere(entry) ? { ...accepted(entry), readBack: true } : undefined
   }
 
@@ -589,6 +607,7 @@ class TeamWorld {
   }
 
   private receipt({ transactionId: id, learnedFrom }: Receipt): void {
+    this.receipted.add(id)
     const entry = this.jobs
       .flatMap(({ said }) => said.flatMap(({ entries }) => entries))
       .find(({ transactionId }) => transactionId === id)
@@ -651,6 +670,27 @@ class TeamWorld {
     )
     if (loaded.outcomes.length < entries.length) throw new TeamViolation('a row has no outcome')
     for (const outcome of loaded.outcomes) this.hear(job, file, outcome)
+    this.noteOrder(arrival, loaded.outcomes)
+  }
+
+  /** Notes words that a chunk learns behind a newer one. */
+  private noteOrder(arrival: number, outcomes: readonly EntryOutcome[]): void {
+    const refused = outcomes.flatMap(({ entry, outcome }) => (outcome === 'rejected' ? [entry] : []))
+    for (const one of refused) this.refused.add(one)
+    const isBesideRefused = ({ evidence }: Entry): boolean =>
+      refused.some((other) => other.evidence.npi === evidence.npi)
+    for (const one of outcomes) {
+      if (one.outcome === 'rejected') continue
+      const { entry } = one
+      const { row } = entry.row
+      if (this.heardRows.get(arrival) === undefined || !this.refused.has(entry)) continue
+      this.hasLateWord ||= row < (this.heardRows.get(arrival) ?? 0)
+    }
+    const rows = outcomes.flatMap(({ entry, outcome }) => (outcome === 'rejected' ? [] : [entry.row.row]))
+    this.heardRows.set(arrival, Math.max(this.heardRows.get(arrival) ?? 0, ...rows))
+    this.hasWordOfRefused ||= outcomes.some(
+      (one) => one.outcome === 'unchanged' && one.passedOver !== undefined && isBesideRefused(one.entry),
+    )
   }
 
   /** Notes for the judgement in the end what a run has made of an entry. */
@@ -668,12 +708,26 @@ class TeamWorld {
     // Until it is decided, its word is said again and again.
     if (outcome.outcome === 'in-doubt') this.hasLateWord = true
     if (outcome.outcome !== 'rejected' && job.latest.get(rowKey)?.content === content) this.heard.add(entry)
+    if (outcome.outcome === 'unchanged' && outcome.passedOver === 'care-team-kept' && this.isShown(entry))
+      throw new TeamViolation('law 8: an entry that the list shows is passed over for another one')
     this.count(outcome.outcome === 'unchanged' ? `unchanged ${outcome.passedOver ?? ''}` : outcome.outcome)
+  }
+
+  /** True where the lists that were read show an equal entry, however late. */
+  private isShown(entry: Entry): boolean {
+    const { npi, name } = textOf(entry)
+    return (
+      !this.isUnread &&
+      this.gateway.entries.some(
+        (one) => one.npi === npi && one.name === name && one.storedAt < this.begunAt - LAG,
+      )
+    )
   }
 
   private contextOf(job: Job): CareTeamContext {
     const tallies = noTallies()
-    const { changed, missing } = this.history
+    const { missing } = this.history
+    const changed = this.ruleOf(job)
     const { gateway, ledger } = this
     const pause = async (ms: number) => {
       this.now += ms
@@ -716,11 +770,14 @@ class TeamWorld {
       claims: createClaims(runLedger, 'gateway', () => false, { now: () => this.now, pause, readLagMs: LAG }),
       sending: {
         read: (_operation: string, call: () => Promise<unknown>) =>
-          this.request(call, 4).catch((error: unknown) => {
-            this.isUnread = true
-            throw error
-          }),
-        idempotent: (_operation: string, call: () => Promise<unknown>) => this.request(call, 5),
+          (this.lacks === 'lists' ? Promise.reject(failed()) : this.request(call, 4)).catch(
+            (error: unknown) => {
+              this.isUnread = true
+              throw error
+            },
+          ),
+        idempotent: (_operation: string, call: () => Promise<unknown>) =>
+          this.lacks === 'follow-ups' ? Promise.reject(failed()) : this.request(call, 5),
       },
     } as unknown as CareTeamContext
   }
@@ -812,6 +869,7 @@ class TeamWorld {
     }
     for (const npi of NPIS) this.judgeProvider(npi)
     this.judgeMark()
+    this.judgeReceipts()
   }
 
   /** True where an owing job waits for a row with the person's reference, or anybody for a record in doubt, and no export has it any more. */
@@ -848,7 +906,7 @@ class TeamWorld {
           file.entries.flatMap((entry, at) => {
             const line = file.lines[at]
             return line !== undefined && isWanted(job, file, entry)
-              ? [{ entry, arrival: file.arrival, line }]
+              ? [{ job, entry, arrival: file.arrival, line }]
               : []
           }),
         ),
@@ -862,7 +920,7 @@ class TeamWorld {
   }
 
   private judgeProvider(npi: string): void {
-    const { changed, missing, hasOthers } = this.history
+    const { missing } = this.history
     const has = this.gateway.entries.filter((one) => one.npi === npi)
     const words = this.words(
       (job, file, entry) =>
@@ -890,19 +948,12 @@ class TeamWorld {
       return
     }
     const names = new Set(has.map(({ name }) => name))
-    // Of a whole care team the last export says which providers stand; an entry that went with its provider may not come again behind another one.
     const newestName = textOf(newest.entry).name
-    const isListed = missing === 'delete' && names.size > 0
-    const isRight =
-      changed === 'replace'
-        ? (isListed || names.has(newestName)) && (names.size === 1 || hasOthers)
-        : changed === 'keep'
-          ? names.size > 0
-          : isListed || names.has(newestName)
-    if (isRight) {
+    if (this.areRight(names, newest)) {
       this.count('end: right')
       return
     }
+    const { hasOthers } = this.history
     if (hasOthers && has.some((one) => one.ours === undefined && one.observedAt > newest.entry.observedAt)) {
       this.count('end: somebody else has entered a newer one')
       return
@@ -911,7 +962,50 @@ class TeamWorld {
       this.count('end: a record in doubt that no export has any more')
       return
     }
+    if (names.size === 0 && this.hasWordOfRefused) {
+      this.count(
+        'end: an entry that was passed over for one that the gateway refused, and that no export has any more',
+      )
+      return
+    }
+    const isRefusedFirst = ({ entry, arrival }: Said): boolean =>
+      arrival < newest.arrival && entry.observedAt === newest.entry.observedAt && this.refused.has(entry)
+    if (words.some((one) => isRefusedFirst(one) && names.has(textOf(one.entry).name))) {
+      this.count('end: an entry of an older export of the same date, which the gateway refused at first')
+      return
+    }
     throw new TeamViolation(`law 5: ${npi} has ${[...names]}, the newest word is ${newestName}`)
+  }
+
+  /** True where the entries of a provider are as the newest word wants them, by the rule of its job; beside it stand those that no job replaces. */
+  private areRight(names: ReadonlySet<string>, { job, entry }: Said): boolean {
+    const { missing, hasOthers } = this.history
+    const { npi } = entry.evidence
+    // Of a whole care team the last export says which providers stand; an entry that went with its provider may not come again behind another one.
+    const isThere = names.has(textOf(entry).name) || (missing === 'delete' && names.size > 0)
+    const rule = this.ruleOf(job)
+    if (rule !== 'replace') return rule === 'keep' ? names.size > 0 : isThere
+    const added = new Set(
+      this.words((by, _file, one) => this.ruleOf(by) !== 'replace' && one.evidence.npi === npi).map(
+        (one) => textOf(one.entry).name,
+      ),
+    )
+    return isThere && (hasOthers || names.difference(added).size <= 1)
+  }
+
+  private judgeReceipts(): void {
+    const { hasOthers, keepsIds } = this.history
+    if (hasOthers || !keepsIds) return
+    const inDoubt = new Set(this.jobs.flatMap(({ memory }) => [...memory.inDoubt()]))
+    const all = this.words(isLatest)
+    for (const { ours, name } of this.gateway.entries) {
+      if (ours === undefined || this.receipted.has(ours)) continue
+      const entry = all.find((one) => one.entry.transactionId === ours)?.entry
+      // Of a row that was corrected, nobody asks for an earlier word.
+      if (entry === undefined) continue
+      if (inDoubt.has(entry.content)) this.count('end: no receipt, and in doubt')
+      else throw new TeamViolation(`law 7: ${name} has no receipt: ${ours}`)
+    }
   }
 
   private judgeMark(): void {
@@ -959,6 +1053,10 @@ class TeamWorld {
       )
       return
     }
+    if (this.hasWordOfRefused) {
+      this.count('end: the mark of an entry that was passed over for one that the gateway refused')
+      return
+    }
     // Of older words the ledger keeps one date, place and mark a provider.
     if (this.hasLateWord) {
       this.count('end: a word on the mark came behind newer ones')
@@ -966,6 +1064,17 @@ class TeamWorld {
     }
     throw new TeamViolation(`law 5: the mark is at ${has}, the newest word says ${bearer}`)
   }
+}
+
+/** A moment later where another export has the day, and rows of several visits: of equal dates and different visits nobody can tell which is newer. */
+function apart(
+  day: number,
+  { lines }: { readonly lines: readonly TeamLine[] },
+  said: readonly Export[],
+): number {
+  const ofDay = said.filter((one) => one.day === day)
+  const hasVisits = [...ofDay, { lines }].some((one) => one.lines.some(({ visit = 0 }) => visit > 0))
+  return ofDay.length > 0 && hasVisits ? day + said.length / 100 : day
 }
 
 /** As the slot does: of one export the later row counts, and of a row its correction. */
@@ -1047,7 +1156,7 @@ function entryFor(line: TeamLine, day: number, row: number, file: string): Entry
       row,
       primary: line.primary,
       observedAt: dateOf(day),
-      key: `${day}|${fields.npi}`,
+      key: `${day}|${fields.npi}|${line.visit ?? 0}`,
     })
   made.set(text, entry)
   return entry

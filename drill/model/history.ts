@@ -18,6 +18,8 @@ export interface Line {
   readonly rank: number
   /** Time of issue; 0 without one. */
   readonly issued: number
+  /** True where the mapping rejects the row. */
+  readonly isUnreadable?: true
 }
 
 export type Step =
@@ -29,6 +31,8 @@ export type Step =
       readonly lines: readonly Line[]
       /** All answers of the night are lost: records are stored, and profiles cannot be read. */
       readonly isUnanswered?: boolean
+      /** The process of the night is killed before it settles a chunk. */
+      readonly dies?: boolean
     }
   /** A night that reads all files that lie there, or one of them. */
   | { readonly what: 'night'; readonly job: number; readonly only: number | undefined }
@@ -49,6 +53,13 @@ export type Step =
     }
   /** A look that sends nothing; or a person says that the gateway has what is in doubt, and is right. */
   | { readonly what: 'reconcile' | 'accept'; readonly job: number }
+  /** A person corrects what was rejected of a nightly file, and runs the rejects file. */
+  | {
+      readonly what: 'correct rejects'
+      readonly job: number
+      readonly name: number
+      readonly lines: readonly Line[]
+    }
   /** A nightly file that was read is put away. */
   | { readonly what: 'archive'; readonly job: number; readonly name: number }
   | {
@@ -83,7 +94,12 @@ const line: fc.Arbitrary<Line> = fc
     ),
   })
   .map((one) => (one.value === 0 ? { ...one, rank: 1 } : one))
-const lines = (most: number): fc.Arbitrary<Line[]> => fc.array(line, { minLength: 1, maxLength: most })
+const unreadable = line.map((one): Line => ({ ...one, isUnreadable: true }))
+const lines = (most: number): fc.Arbitrary<Line[]> =>
+  fc.array(fc.oneof({ weight: 15, arbitrary: line }, { weight: 1, arbitrary: unreadable }), {
+    minLength: 1,
+    maxLength: most,
+  })
 
 /** Nights have even days, so that a backfilled day lies before, between or behind them. */
 export const dayOfName = (name: number): number => 2 * name + 10
@@ -118,6 +134,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({ what: fc.constantFrom('read again' as const, 'archive'), job, name: fc.nat(2) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      what: fc.constant('correct rejects' as const),
+      job,
+      name: fc.nat(2),
+      lines: fc.array(line, { minLength: 1, maxLength: 2 }),
+    }),
   },
   {
     weight: 2,
@@ -182,10 +207,42 @@ const aroundBackfill: fc.Arbitrary<readonly Step[]> = fc
     { what: 'backfill', job, day: after, lines: late },
   ])
 
+/** A backup between the first and the next night, which the restored ledger has lost; its file is often put away. */
+const aroundBackup: fc.Arbitrary<readonly Step[]> = fc
+  .record({
+    job,
+    kept: lines(2),
+    dies: fc.boolean(),
+    lost: lines(2),
+    name: fc.nat(1),
+    isArchived: fc.boolean(),
+    isGivenUp: fc.constantFrom(false, false, true),
+    next: fc.option(lines(2), { nil: undefined }),
+  })
+  .map(({ job, kept, dies, lost, name, isArchived, isGivenUp, next }) => [
+    { what: 'deliver', job, name: 0, lines: kept, dies },
+    { what: 'back up' },
+    { what: 'deliver', job, name, lines: lost },
+    ...(isArchived ? [{ what: 'archive' as const, job, name }] : []),
+    { what: 'restore' },
+    ...(isGivenUp ? [{ what: 'give up' as const, job }] : []),
+    ...(next === undefined ? [] : [{ what: 'deliver' as const, job, name, lines: next }]),
+  ])
+
+/** A row that the mapping rejects is corrected once the rest of its file was read. */
+const aroundRejects: fc.Arbitrary<readonly Step[]> = fc
+  .record({ job, name: fc.nat(1), unread: unreadable, others: lines(3), corrected: line })
+  .map(({ job, name, unread, others, corrected }) => [
+    { what: 'deliver', job, name, lines: [unread, ...others] },
+    { what: 'correct rejects', job, name, lines: [corrected] },
+  ])
+
 const steps = fc.oneof(
   { weight: 60, arbitrary: step.map((one): readonly Step[] => [one]) },
   { weight: 4, arbitrary: underOtherName },
   { weight: 3, arbitrary: aroundBackfill },
+  { weight: 3, arbitrary: aroundBackup },
+  { weight: 2, arbitrary: aroundRejects },
 )
 
 export const histories: fc.Arbitrary<History> = fc.record({

@@ -1,4 +1,7 @@
-/** Plays random histories through the core, or of care teams: `npm run drill:model -- [--care-teams] --histories 100000 --seed 1`. */
+/**
+ * Plays random histories through the core, or of care teams: `npm run drill:model -- [--care-teams] --histories 100000 --seed 1`. `--first` ends at
+ * the first wrong history, as drawn.
+ */
 import { parseArgs } from 'node:util'
 import fc from 'fast-check'
 import { teamHistories } from './care-team-history.ts'
@@ -11,6 +14,7 @@ const { values } = parseArgs({
     histories: { type: 'string', default: '100000' },
     seed: { type: 'string' },
     'care-teams': { type: 'boolean', default: false },
+    first: { type: 'boolean', default: false },
   },
 })
 const totals: Counts = {}
@@ -19,7 +23,7 @@ process.stdout.write(`--histories ${values.histories} --seed ${seed}\n`)
 const add = (counts: Counts): void => {
   for (const [what, count] of Object.entries(counts)) totals[what] = (totals[what] ?? 0) + count
 }
-const options = { numRuns: Number(values.histories), seed }
+const options = { numRuns: Number(values.histories), seed, endOnFailure: values.first }
 if (values['care-teams'])
   await fc.assert(
     fc.asyncProperty(teamHistories, async (history) => add(await playTeam(history))),

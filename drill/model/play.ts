@@ -5,7 +5,7 @@
  * 2. In the end the gateway has what the newest export says, or a run has said why not (`excuseOf`, each counted).
  * 3. Each line of a run that ended has one outcome.
  * 4. What is called accepted or unchanged is at the gateway.
- * 5. Nothing newer is stored while a look may still decide on an older record of the job, but on a person's order.
+ * 5. Nothing newer is stored while a look may still decide on an older record of the job, of its visit or of one before, but on a person's order.
  * 6. In the end a record is in doubt, or waits, only where a request for its visit has had no answer since the last one that had, or where
  *    the ledger is under suspicion.
  */
@@ -43,6 +43,8 @@ interface File {
   readonly lines: readonly Line[]
   /** Files of one name and the same bytes are one delivery. */
   readonly delivery: string
+  /** Rows that a person has corrected in a rejects file; undefined for a whole file. */
+  readonly corrected?: readonly number[]
 }
 
 interface Reading {
@@ -100,6 +102,8 @@ interface Newest {
   readonly isLate: boolean
   /** It repeats a word that is not late: the ledger keeps the place of that word. */
   readonly isUnwritten: boolean
+  /** It is of a row that a person has corrected, read once more by another mapping. */
+  readonly isOfCorrected: boolean
 }
 
 type Policy = 'hold' | 'look' | 'resend'
@@ -126,7 +130,12 @@ class World {
   private readonly gateway = new Gateway()
   private ledger = freshLedger()
   private copy:
-    | { readonly ledger: Ledger; readonly newest: Map<number, Newest>; readonly lost: Set<string> }
+    | {
+        readonly ledger: Ledger
+        readonly newest: Map<number, Newest>
+        readonly lost: Set<string>
+        readonly undecided: Map<string, Set<Content>>
+      }
     | undefined
   private readonly inbox = new Map<string, File>()
   private readonly faults: readonly number[]
@@ -134,6 +143,8 @@ class World {
   private policy: Policy = 'hold'
   /** Answers of this night are lost. */
   private isUnanswered = false
+  /** The process is killed before it settles its next chunk. */
+  private dies = false
   /** The job at work. */
   private job = 0
   private readonly mappings = Array.from({ length: JOBS }, () => 0)
@@ -143,7 +154,10 @@ class World {
   private newest = new Map<number, Newest>()
   /** Outcome that a run has told last, by delivery and row. */
   private readonly told = new Map<string, Outcome>()
+  /** Rows in rejects files, by delivery and row. */
+  private readonly rejects = new Set<string>()
   private isRestored = false
+  private wasForgotten = false
   /** By visit, when something was last sent under one name of the rule while another content stood under the other name. */
   private readonly unlinked = new Map<number, number>()
   /** By slot, when a profile last could not tell, as it was unreadable or showed something newer. */
@@ -152,6 +166,8 @@ class World {
   private now = 0
   /** By slot, what may be there without an answer since the last one. */
   private readonly unanswered = new Map<string, Set<Content>>()
+  /** By slot, what was sent without an answer, and what no look has decided since. */
+  private undecided = new Map<string, Set<Content>>()
   /** Slots of visits that the gateway has lost, and of which no profile was read since. */
   private lost = new Set<string>()
   /** A ledger that knew nothing of the person has met them where a record of others hid all of ours. */
@@ -189,8 +205,10 @@ class World {
     switch (step.what) {
       case 'deliver':
         this.isUnanswered = step.isUnanswered === true
+        this.dies = step.dies === true
         this.deliver(step.name, step.lines)
         this.isUnanswered = false
+        this.dies = false
         return
       case 'night':
         this.night(step.only === undefined ? undefined : this.nameOf(step.only))
@@ -211,7 +229,10 @@ class World {
         this.giveUp()
         return
       case 'back up':
-        this.copy = structuredClone({ ledger: this.ledger, newest: this.newest, lost: this.lost })
+        this.copy = structuredClone({
+          ...{ ledger: this.ledger, newest: this.newest },
+          ...{ lost: this.lost, undecided: this.undecided },
+        })
         return
       case 'restore':
         this.restore()
@@ -220,6 +241,7 @@ class World {
       case 'change key':
         this.ledger = freshLedger()
         this.newest = new Map()
+        this.undecided = new Map()
         return
       case 'change mapping':
       case 'change mapping back':
@@ -231,6 +253,9 @@ class World {
       case 'reconcile':
       case 'accept':
         this.settleDoubts(step.what)
+        return
+      case 'correct rejects':
+        this.attempt(() => this.correctRejects(this.nameOf(step.name), step.lines))
         return
       case 'archive': {
         const name = this.nameOf(step.name)
@@ -326,7 +351,8 @@ class World {
       this.learnOutside(visit, events, true)
       for (const [at, { slot, content, state }] of ofRow.entries()) {
         const isOver = ofRow.some((one, other) => other > at && one.slot === slot && one.state !== 'sending')
-        if (state === 'sending' && !isOver) this.tell(slot, { what: 'sending', content })
+        if (state !== 'sending') this.undecided.delete(slot)
+        else if (!isOver) this.tell(slot, { what: 'sending', content })
       }
     }
     for (const row of open.file.lines.keys()) this.told.set(`${open.file.delivery} ${row}`, 'rejected')
@@ -353,7 +379,9 @@ class World {
         if (verdict === 'shown' || verdict === 'accept') {
           const event = { what: verdict === 'shown' ? verdict : ('accepted before' as const), content }
           this.learnOutside(visit, [[key[1] ?? '', event]])
+          this.undecided.delete(key)
         } else if (verdict !== 'absent') continue
+        this.undecided.get(key)?.delete(content)
         const slot = this.slot(key)
         own.slots.set(key, { ...slot, doubts: slot.doubts.filter((one) => one.content !== content) })
       }
@@ -406,7 +434,7 @@ class World {
 
   private restore(): void {
     if (this.copy === undefined) return
-    const { ledger, newest, lost } = structuredClone(this.copy)
+    const { ledger, newest, lost, undecided } = structuredClone(this.copy)
     for (const own of ledger.jobs) {
       for (const [key, slot] of own.slots) own.slots.set(key, { ...slot, seen: 'nothing' as const })
       for (const intent of own.open?.intents ?? [])
@@ -415,6 +443,7 @@ class World {
     this.ledger = { ...ledger, isSuspect: true }
     this.newest = newest
     this.lost = lost
+    this.undecided = undecided
     this.isRestored = true
   }
 
@@ -428,6 +457,7 @@ class World {
 
   /** Forgets the account: what was delivered to it counts no more. */
   private forget(): void {
+    this.wasForgotten = true
     this.ledger.forgotten++
     this.ledger.accountId = undefined
   }
@@ -489,21 +519,48 @@ class World {
     this.goOn(own.open)
   }
 
+  /** A person corrects the rejected rows of the file that was read last under a name, and runs the rejects file: the rows keep their places. */
+  private correctRejects(name: string, corrections: readonly Line[]): void {
+    const { own } = this
+    const reading = own.readings.findLast(({ file }) => file.name === name)
+    if (reading === undefined || own.open !== undefined) return
+    const { file, arrival, anchor } = reading
+    const corrected = [...file.lines.keys()].filter((row) => this.rejects.has(`${file.delivery} ${row}`))
+    if (corrected.length === 0) return
+    const lines = file.lines.map((line, row) => {
+      const at = corrected.indexOf(row)
+      const correction = corrections[at % corrections.length]
+      return at < 0 || correction === undefined ? line : { ...correction, visit: line.visit }
+    })
+    const delivery = `${file.delivery} corrected ${JSON.stringify(lines)}`
+    this.count('rejects are corrected')
+    own.open = {
+      ...{ file: { ...file, lines, delivery, corrected }, arrival, anchor, at: 0, intents: [] },
+      ...{ mapping: `${this.mapping}${this.rule}`, isRenewed: true, isLate: true },
+    }
+    this.goOn(own.open)
+  }
+
   private goOn(open: OpenExport): void {
     const { own } = this
-    const { lines } = open.file
-    while (open.at < lines.length) {
-      const rows = lines.slice(open.at, open.at + CHUNK).map((line, at) => ({ row: open.at + at, line }))
-      for (const { row, line } of rows) this.expect(open, row, line)
-      this.chunk(open, rows)
+    const { lines, corrected, delivery } = open.file
+    const all = corrected ?? [...lines.keys()]
+    while (open.at < all.length) {
+      const rows = all.slice(open.at, open.at + CHUNK).flatMap((row) => {
+        const line = lines[row]
+        return line === undefined ? [] : [{ row, line }]
+      })
+      for (const { row, line } of rows) if (line.isUnreadable === true) this.note(open, row, line, 'rejected')
+      const mapped = rows.filter(({ line }) => line.isUnreadable !== true)
+      for (const { row, line } of mapped) this.expect(open, row, line)
+      this.chunk(open, mapped)
       for (const { row } of rows)
-        if (!this.told.has(`${open.file.delivery} ${row}`))
-          throw new Violation('law 3: a line has no outcome')
+        if (!this.told.has(`${delivery} ${row}`)) throw new Violation('law 3: a line has no outcome')
       open.at += rows.length
-      if (open.at < lines.length && this.fault() % 10 === 7) throw new Killed('between chunks')
+      if (open.at < all.length && this.fault() % 10 === 7) throw new Killed('between chunks')
     }
     const { file, arrival, anchor, mapping } = open
-    own.readings = [...own.readings, { file, arrival, anchor, mapping }]
+    if (corrected === undefined) own.readings = [...own.readings, { file, arrival, anchor, mapping }]
     own.open = undefined
   }
 
@@ -518,22 +575,40 @@ class World {
       rule: this.rule,
       isRepetition: before?.content === content,
       ...writtenOf(before, content, open.isLate),
+      isOfCorrected: false,
       at: ++this.now,
     }
-    if (before === undefined || compareNewest(now, before, open.isRenewed) >= 0)
-      this.newest.set(line.visit, structuredClone(now))
+    const order = before === undefined ? 1 : compareNewest(now, before, open.isRenewed)
+    // A row that a person has corrected stays so, until the export is mapped otherwise.
+    if (order < 0 || (order === 0 && !open.isRenewed && !now.isRepetition)) return
+    const isCorrected = order === 0 && before?.reading.file.corrected !== undefined
+    // A repetition leaves the place of its row as it was.
+    const isOfRejects = isCorrected || open.file.corrected !== undefined
+    if (before !== undefined && order === 0 && isOfRejects && now.isRepetition) {
+      this.newest.set(line.visit, { ...before, rule: now.rule, at: now.at })
+      return
+    }
+    const isOfCorrected = isCorrected || (order === 0 && before?.isOfCorrected === true)
+    this.newest.set(line.visit, structuredClone({ ...now, isOfCorrected }))
   }
 
   private chunk(open: OpenExport, rows: readonly { readonly row: number; readonly line: Line }[]): void {
     const before = this.own.slots
     const lost = new Set(this.lost)
+    const undecided = structuredClone(this.undecided)
     // What is learned is written down when the chunk is settled; a process that is killed leaves its intents alone.
     this.own.slots = new Map(before)
     try {
       this.work(open, rows)
+      if (this.dies) throw new Killed('all is written down, and the chunk is not settled')
     } catch (error) {
       this.own.slots = before
       this.lost = lost
+      this.undecided = undecided
+      for (const { slot, content, state } of open.intents)
+        if (state === 'sending') undecided.set(slot, new Set([...this.undecidedOf(slot), content]))
+        else if (state === 'refused') undecided.get(slot)?.delete(content)
+        else undecided.delete(slot)
       throw error
     }
     for (const { line } of rows) this.lapse(line.visit, before)
@@ -575,6 +650,9 @@ class World {
     const former = this.otherOf(line.visit)
     const taken = takeOver(this.slot(this.keyOf(line.visit)), incoming.content, [this.slot(former)])
     if (taken === undefined) return
+    const moved = this.undecided.get(former) ?? []
+    this.undecided.set(this.keyOf(line.visit), this.undecidedOf(this.keyOf(line.visit)).union(new Set(moved)))
+    this.undecided.delete(former)
     slots.set(this.keyOf(line.visit), taken.slot)
     if (taken.isWhole) slots.delete(former)
     else slots.set(former, { ...taken.from, doubts: [] })
@@ -685,7 +763,13 @@ class World {
     if (what === 'shown') this.noteUnlinked(key, visit)
     if (what === 'hidden' || what === 'unreadable') this.untold.set(key, ++this.now)
     else if (what !== 'other' || this.slot(key).stored === content) this.lost.delete(key)
+    if (what === 'other') this.undecided.get(key)?.delete(content)
+    else if (what !== 'unreadable') this.undecided.delete(key)
     this.tell(key, what === 'absent' ? { what } : { what, content, isSuspect })
+  }
+
+  private undecidedOf(key: string): ReadonlySet<Content> {
+    return this.undecided.get(key) ?? new Set()
   }
 
   /** Content comes into force under one name of the rule, and other content was sent under the other. */
@@ -709,18 +793,22 @@ class World {
     const unanswered = this.unanswered.get(key) ?? new Set()
     const wasUnanswered = unanswered.has(content)
     this.unanswered.set(key, unanswered.add(content))
+    const before = this.undecidedOf(key)
+    this.undecided.set(key, new Set([...before, content]))
     if (fault === 1) {
       if (!wasUnanswered) unanswered.delete(content)
       intent.state = 'refused'
+      this.undecided.get(key)?.delete(content)
       this.tell(key, { what: 'refused', content })
       return 'rejected'
     }
     if (fault === 8) throw new Killed('before its bytes leave')
-    if (fault !== 3) this.store(line.visit, content)
+    if (fault !== 3) this.store(line.visit, content, before)
     if (fault === 4) throw new Killed('stored, and not answered')
     if (fault === 2 || fault === 3) return undefined
     if (fault === 5) throw new Killed('answered, and not written down')
     unanswered.clear()
+    this.undecided.delete(key)
     this.lost.delete(key)
     intent.state = 'accepted'
     this.tell(key, { what: 'accepted', content })
@@ -728,7 +816,8 @@ class World {
     return 'accepted'
   }
 
-  private store(visit: number, content: Content): void {
+  /** @param undecided of its visit, before */
+  private store(visit: number, content: Content, undecided: ReadonlySet<Content>): void {
     const { gateway, policy } = this
     if (gateway.last(visit) === content) {
       if (policy === 'resend') this.count('sent again: a person has told so')
@@ -737,6 +826,8 @@ class World {
     }
     if (policy !== 'resend' && this.isBehindDoubt(visit))
       throw new Violation(`law 5: ${content} hides an older record that a look may decide`)
+    if (policy !== 'resend' && [...undecided].some((one) => one !== content))
+      throw new Violation(`law 5: ${content} replaces a record that a look may decide`)
     gateway.store(visit, content)
   }
 
@@ -751,6 +842,8 @@ class World {
     if (outcome === 'outdated' && this.slot(this.keyOf(line.visit)).stored === content)
       throw new Violation('law 4: outdated, and known to be there')
     this.told.set(`${file.delivery} ${row}`, outcome)
+    if (outcome === 'rejected') this.rejects.add(`${file.delivery} ${row}`)
+    else this.rejects.delete(`${file.delivery} ${row}`)
   }
 
   /** Nothing fails any more; all that lies there is read, looked for, sent again. */
@@ -810,6 +903,9 @@ class World {
       (unlinkedAt > wanted.at || (this.untold.get(this.keyOf(visit, wanted.rule)) ?? 0) > unlinkedAt)
     )
       return 'the rule has another name and another content: nothing links them'
+    if (unlinkedAt !== undefined && wanted.line.rank === 0 && (latest?.place.rank ?? 0) > 0)
+      return 'a preliminary result behind a final one under the former name of the rule, which has brought other content meanwhile'
+    if (wanted.isOfCorrected) return 'a corrected row, and its export is mapped otherwise'
     const lies = this.inbox.get(file.name)?.delivery === file.delivery
     const told = this.told.get(`${file.delivery} ${wanted.row}`)
     if (told === 'rejected') return 'rejected: a person was told'
@@ -823,8 +919,8 @@ class World {
     const isOfVisit = (line: Line): boolean => line.visit === visit && line.rank === 0
     if (latest?.content === WITHDRAWN && file.lines.some(isOfVisit))
       return 'a preliminary result, its withdrawal and a final one in one export: each is newer than the one before'
-    if (latest?.place.arrival === wanted.reading.arrival && wanted.row < latest.place.row)
-      return 'its person was forgotten in the middle of its export'
+    const isBefore = latest?.place.arrival === wanted.reading.arrival && wanted.row < latest.place.row
+    if (isBefore && this.wasForgotten) return 'its person was forgotten in the middle of its export'
     if (wanted.isUnwritten && !lies && latest?.isLate === true)
       return 'a backfill between a word and its repetition, of which nothing is written'
     if (this.isRestored && seen === 'stored')

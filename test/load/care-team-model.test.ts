@@ -90,6 +90,20 @@ const histories: Readonly<Record<string, TeamHistory>> = {
     ],
     faults: [],
   },
+  'a job that adds entries wants one that another job owes to be deleted': {
+    ...{ ...replacing, changedOfOthers: 'add', missing: 'keep', keepsIds: true },
+    steps: [
+      deliver([line()]),
+      { ...deliver([line({ practice: 1 })]), lacks: 'follow-ups' },
+      deliver([line()], { job: 1 }),
+    ],
+    faults: [],
+  },
+  'the replacement of a marked entry says nothing of the mark': {
+    ...{ ...replacing, missing: 'keep', keepsIds: true },
+    steps: [deliver([line()]), deliver([line({ practice: 1, primary: 'unsaid' })])],
+    faults: [],
+  },
   'two exports within the delay of a list name two providers, known since different times': {
     ...{ ...replacing, changed: 'add', missing: 'keep', isHurried: true },
     steps: [

@@ -366,8 +366,9 @@ const LEASE = { owner: 'there:1#boot.1', run_id: 'it', acquired_at: 1, token: 1 
 const ABOUT = { job: 'nightly', gateway: 'gateway', at: AT }
 const withLease = async (expires_at: number, run: object | undefined = { id: 'it', state: 'running' }) => {
   const last = async () => ({ ...LEASE, expires_at })
+  const holder = async (_: number, now: number) => (expires_at > now ? last() : undefined)
   const unfinished = async (_: number, kind: string) => (kind === 'ordinary' ? run : undefined)
-  return { jobs: { id: async () => 7 }, leases: { last }, runs: { unfinished } } as unknown as Ledger
+  return { jobs: { id: async () => 7 }, leases: { last, holder }, runs: { unfinished } } as unknown as Ledger
 }
 
 test.each([

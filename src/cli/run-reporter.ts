@@ -203,7 +203,7 @@ function reportGateway(progress: Progress, logger: Logger, now: () => number, ab
 }
 
 const NEW_LEDGER =
-  'the ledger is new: it knows no earlier deliveries; if this installation has delivered to this gateway, stop this run, and restore a backup or run with --look-first'
+  'the ledger is new: it knows no earlier deliveries; if this installation has delivered to this gateway, stop this run, and restore a backup (waybill restore FILE; in PostgreSQL by the tools of the server) or run with --look-first'
 
 /** Fields for an export that an earlier process has started. */
 const resumedAt = ({ rows }: Counts): LogFields => (rows.read === 0 ? {} : { resumed: true, rows: rows.read })

@@ -91,7 +91,7 @@ test('hints name commands as they are to be typed', async () => {
 test('warnings of a run name commands so, too', async () => {
   const clinic = await openClinic({ environment: NPX })
   await clinic.deliver('a.csv', `${HEADER}${ANN}`)
-  expect((await clinic.run()).err).toContain('(npx waybill restore FILE)')
+  expect((await clinic.run()).err).toContain('(npx waybill restore FILE;')
 })
 
 test('npx tells what it starts that it does', async () => {

@@ -24,6 +24,12 @@ import { joinBlocks, type KnownRows } from './known-rows.ts'
  */
 export const CHUNK_SIZE = { rows: 2_500, records: 10_000 }
 
+/**
+ * Most chunks of an export read as one that a chunk of a part takes the place of. People of a part come again sooner, each time in a later request:
+ * the last requests of a chunk are few at once, and larger chunks have fewer last requests.
+ */
+const MOST_IN_PART = 4
+
 export interface ChunkRow {
   readonly source: Row
   readonly outcome: RowOutcome
@@ -50,7 +56,7 @@ interface ChunkRange {
   readonly cutBefore: ReadonlyMap<number, number>
   /** Rows of a chunk at most, if fewer than usual. */
   readonly rows?: number | undefined
-  /** Distance of the numbers of two chunks: chunks of the other parts lie in between. */
+  /** Distance of the numbers of two chunks, the number of parts: chunks of the other parts lie in between. */
   readonly step?: number
 }
 
@@ -63,6 +69,8 @@ export async function* cutChunks(
   known?: KnownRows,
 ): AsyncGenerator<Chunk> {
   let { number, skip, limit } = range
+  const { step = 1 } = range
+  const size = Math.min(step, MOST_IN_PART)
   let rows: ChunkRow[] = []
   let made = 0
   const mapped = new PeopleMapped()
@@ -80,7 +88,7 @@ export async function* cutChunks(
       createWithdrawn(identity, exportId, outcome, withdrawn)
     }
     const own = number
-    number += range.step ?? 1
+    number += step
     const behind = behindOf(claims, before)
     ;[claims, before] = [new Set(), claims]
     return { number: own, start: startOf(judged), rows: judged, entries, withdrawn, shared, behind }
@@ -101,8 +109,8 @@ export async function* cutChunks(
       rows.push({ source, outcome })
       claim(claims, outcome)
       if (outcome.outcome === 'mapped') made += outcome.records.length + outcome.rejected.length
-      const isFull = rows.length >= (rowsBefore ?? range.rows ?? CHUNK_SIZE.rows)
-      if (isFull || (rowsBefore === undefined && made >= CHUNK_SIZE.records)) {
+      const isFull = rows.length >= (rowsBefore ?? range.rows ?? CHUNK_SIZE.rows * size)
+      if (isFull || (rowsBefore === undefined && made >= CHUNK_SIZE.records * size)) {
         yield closed()
         rows = []
         made = 0

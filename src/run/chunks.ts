@@ -25,8 +25,8 @@ import { joinBlocks, type KnownRows } from './known-rows.ts'
 export const CHUNK_SIZE = { rows: 2_500, records: 10_000 }
 
 /**
- * Most chunks of an export read as one that a chunk of a part takes the place of. People of a part come again sooner, each time in a later request:
- * the last requests of a chunk are few at once, and larger chunks have fewer last requests.
+ * Largest chunk of a part, in chunks of an export read as one. People of a part come again sooner, each time in a later request: the last requests of
+ * a chunk are few at once, and larger chunks have fewer last requests.
  */
 const MOST_IN_PART = 4
 

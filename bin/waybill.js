@@ -4,25 +4,22 @@
 
 const at = (path) => new URL(path, import.meta.url)
 
-/** Whether no source is newer than the bundle; a folder is newer after a file was taken away. */
-function isCurrent({ existsSync, readdirSync, statSync }, bundle, root) {
-  const madeAt = statSync(bundle).mtimeMs
-  const inPackages = readdirSync(`${root}/packages`).map((name) => `packages/${name}/src`)
-  const folders = ['src', ...inPackages].filter((folder) => existsSync(`${root}/${folder}`))
-  const within = (folder) => readdirSync(`${root}/${folder}`, { recursive: true })
-  const files = folders.flatMap((folder) => within(folder).map((name) => `${folder}/${name}`))
-  const isOlder = (path) => statSync(`${root}/${path}`).mtimeMs < madeAt
-  return ['package-lock.json', 'packages', ...folders, ...files].every(isOlder)
+/** Whether none of the files that the bundle was made of is newer than it, or gone. A new source counts by the changed one that imports it. */
+function isCurrent({ existsSync, readFileSync, statSync }, bundle, root) {
+  if (!existsSync(`${bundle}/sources.txt`)) return false
+  const madeAt = statSync(`${bundle}/waybill.mjs`).mtimeMs
+  const sources = readFileSync(`${bundle}/sources.txt`, 'utf8').split('\n')
+  return sources.every((path) => statSync(`${root}/${path}`, { throwIfNoEntry: false })?.mtimeMs < madeAt)
 }
 
 async function start() {
   // An import of a built-in module loads all that its exports might need: 10 ms for node:fs.
   const [fs, module, url] = ['fs', 'module', 'url'].map((name) => process.getBuiltinModule(name))
-  const [bundle, root] = ['../dist/bundle/waybill.mjs', '..'].map((path) => url.fileURLToPath(at(path)))
+  const [bundle, root] = ['../dist/bundle', '..'].map((path) => url.fileURLToPath(at(path)))
   const isClone = fs.existsSync(`${root}/src`)
-  const isBundled = fs.existsSync(bundle) && (!isClone || isCurrent(fs, bundle, root))
   // Kept inside the clone, not in the shared temporary folder: what another user can write must not become code here.
   if (isClone) module.enableCompileCache(url.fileURLToPath(at('../node_modules/.cache/waybill')))
+  const isBundled = !isClone || isCurrent(fs, bundle, root)
   const { main } = await import(at(isBundled ? '../dist/bundle/waybill.mjs' : '../src/main.ts'))
   await main(process.argv.slice(2))
 }

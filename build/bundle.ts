@@ -17,6 +17,9 @@ const BUILT = join(PROJECT, 'dist')
 /** Sources, by their paths in the project: of the core and of the packages. */
 const OWN = /^(?:src|packages\/[^/]+\/src)\//
 
+/** Lists, in the folder of a bundle, the files of the project that it was made of: one a line, by their paths in the project. */
+const SOURCES = 'sources.txt'
+
 /** Packages that stay as they are: with files of their own, loaded where they are needed, or asked for by a part of another one that nobody uses. */
 const KEPT_AS_THEY_ARE = [/^@lhncbc\//, /^ssh2/, /^@aws-sdk\//, /\.node$/, /^protobufjs\//]
 
@@ -100,7 +103,9 @@ export async function bundle(folder: string, entries: Readonly<Record<string, st
     entryFileNames: '[name].mjs',
     chunkFileNames: '[name]-[hash].mjs',
   })
+  const read = (await made.watchFiles).map((path) => relative(PROJECT, path)).filter((path) => OWN.test(path))
   await made.close()
+  await writeFile(join(folder, SOURCES), ['package-lock.json', ...read, ...dataFiles()].sort().join('\n'))
   const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
   await writeFile(join(folder, 'LICENSES.txt'), await licencesOf(modules))
 }
@@ -134,9 +139,10 @@ interface Manifest {
 }
 
 /** What modules read beside themselves. */
+const dataFiles = (): string[] => globSync('{src,packages/*/src}/**/*.yaml', { cwd: PROJECT })
+
 export function copyData(): void {
-  for (const file of globSync('{src,packages/*/src}/**/*.yaml', { cwd: PROJECT }))
-    cpSync(join(PROJECT, file), join(BUILT, file))
+  for (const file of dataFiles()) cpSync(join(PROJECT, file), join(BUILT, file))
 }
 
 async function main(): Promise<void> {

@@ -15,48 +15,41 @@ afterEach(async () => {
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true })
 })
 
-/** @param files each with how many seconds after the bundle it was written; names of folders end with a slash */
+/** @param files each with how many seconds after the bundle it was written */
 async function startedIn(files: Readonly<Record<string, number>>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'waybill-launcher-'))
   folders.push(folder)
   await cp(LAUNCHER, join(folder, 'bin/waybill.js'))
   await writeFile(join(folder, 'package.json'), '{"type":"module"}')
-  for (const name of Object.keys(files).filter((one) => !one.endsWith('/'))) {
+  for (const name of Object.keys(files)) {
     await mkdir(dirname(join(folder, name)), { recursive: true })
-    await writeFile(
-      join(folder, name),
-      `export const main = (args) => console.log('${dirname(name)}', ...args)`,
-    )
+    const text = `export const main = (args) => console.log('${dirname(name)}', ...args)`
+    await writeFile(join(folder, name), name === LIST ? SOURCES.join('\n') : text)
   }
-  for (const name of ['src/', 'src/run/', 'packages/', 'packages/tools/src/', ...Object.keys(files)]) {
-    const at = MADE_AT + (files[name] ?? -10)
-    await utimes(join(folder, name), at, at).catch(() => undefined)
-  }
+  for (const [name, after] of Object.entries(files))
+    await utimes(join(folder, name), MADE_AT + after, MADE_AT + after)
   const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'bin/waybill.js'), 'run', 'x'])
   return stdout
 }
 
 const BUNDLE = 'dist/bundle/waybill.mjs'
-const CLONE = {
-  [BUNDLE]: 0,
-  'src/main.ts': -10,
-  'src/run/execute.ts': -10,
-  'packages/tools/src/preview.ts': -10,
-  'packages/tools/test/preview.test.ts': 1,
-  'package-lock.json': -10,
-}
+const LIST = 'dist/bundle/sources.txt'
+const SOURCES = ['package-lock.json', 'packages/tools/src/preview.ts', 'src/main.ts', 'src/run/execute.ts']
+const CLONE = { [BUNDLE]: 0, [LIST]: 0, ...Object.fromEntries(SOURCES.map((name) => [name, -10])) }
+const without = (name: string) => Object.fromEntries(Object.entries(CLONE).filter(([one]) => one !== name))
 
-it.each([
+const ALL: readonly (readonly [what: string, files: Readonly<Record<string, number>>, started: string])[] = [
   ['a package', { [BUNDLE]: 0 }, 'dist/bundle'],
   ['a clone as it was installed', CLONE, 'dist/bundle'],
   ['a clone without a bundle', { 'src/main.ts': -10 }, 'src'],
-  ['a clone with a newer source', { ...CLONE, 'src/run/execute.ts': 1 }, 'src'],
-  ['a clone with other packages', { ...CLONE, 'package-lock.json': 1 }, 'src'],
-  ['a clone from which a source was taken away', { ...CLONE, 'src/run/': 1 }, 'src'],
-  ['a clone with a newer source of a package', { ...CLONE, 'packages/tools/src/preview.ts': 1 }, 'src'],
-  ['a clone from which a source of a package was taken away', { ...CLONE, 'packages/tools/src/': 1 }, 'src'],
-  ['a clone from which a package was taken away', { ...CLONE, 'packages/': 1 }, 'src'],
-  ['a clone with a folder that is no package', { ...CLONE, 'packages/gone/notes.txt': -10 }, 'dist/bundle'],
-])('%s', async (_, files, started) => {
+  ['a clone with a bundle that does not list its sources', without(LIST), 'src'],
+  ['a clone with a newer test', { ...CLONE, 'packages/tools/test/preview.test.ts': 1 }, 'dist/bundle'],
+  ...SOURCES.map((name) => [`a clone with a newer ${name}`, { ...CLONE, [name]: 1 }, 'src'] as const),
+  ...SOURCES.filter((name) => name !== 'src/main.ts').map(
+    (name) => [`a clone without ${name}`, without(name), 'src'] as const,
+  ),
+]
+
+it.each(ALL)('%s', async (_, files, started) => {
   expect(await startedIn(files)).toBe(`${started} run x\n`)
 })

@@ -8,35 +8,42 @@ import type { LoadContext } from '../load/load-chunk.ts'
 import { withPassingArrival } from './arrival.ts'
 import type { RunDependencies } from './events.ts'
 import { contentsOf } from './exports-of-run.ts'
+import type { FoundDelivery } from './found-delivery.ts'
 
 type Lying = Pick<ExportRecord, 'name' | 'export_id'>
 
 /**
- * Finds whether an export lies in a folder of the job, behind the one that is read. Reads the folders when first asked, in the order of a run. A remote
- * place is not looked at, as each of its files would be fetched twice.
+ * Finds whether an export lies at a source of the job, behind the one that is read. When first asked, reads all that lies there from the one that is read
+ * on, in the order of a run: a remote place gives these files twice.
  */
 export function exportsToCome(
   { sources, now }: Pick<RunDependencies, 'sources' | 'now'>,
   job: Job,
 ): LoadContext['comesLater'] {
-  const lookAll = async (): Promise<readonly Lying[]> => {
+  const lookFrom = async (name: string): Promise<readonly Lying[]> => {
     const all: Lying[] = []
     await withPassingArrival(sources, async (arrival) => {
-      for (const source of job.sources) {
-        if (source.place.local === undefined) continue
+      let isBehind = false
+      for (const source of job.sources)
         for (const found of (await arrival.look(source, now())).complete) {
+          isBehind ||= isFrom(name, found)
+          if (!isBehind) continue
           all.push(...((await contentsOf(arrival, found)) ?? []))
           await arrival.clearUnpacked()
+          await arrival.forget(found)
         }
-      }
     })
     return all
   }
   let looked: Promise<readonly Lying[]> | undefined
   return async (exportId, { exportName, ...read }) => {
-    looked ??= lookAll()
+    looked ??= lookFrom(exportName)
     const all = await looked
     const own = all.findIndex((one) => one.export_id === read.exportId && one.name === exportName)
     return own !== -1 && all.slice(own).some((one) => one.export_id === exportId)
   }
 }
+
+/** True for a delivery that is the export with this name, or the archive with that member. */
+const isFrom = (name: string, { delivery }: FoundDelivery): boolean =>
+  name === delivery.name || name.startsWith(`${delivery.name}!`)

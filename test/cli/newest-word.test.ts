@@ -1,8 +1,9 @@
 /** What stands at the gateway in the end is what the newest export says, once, whatever befell ledger, mapping and order of exports. */
 import { cp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { CHUNK_SIZE } from '../../src/run/chunks.ts'
+import { hostKeyFingerprint, PASSWORD, startSftpServer, USER } from '../extract/sources/sftp-server.ts'
 import { answer, PASS, type startFaultProxy } from '../faults/fault-proxy.ts'
 import { openClinic, REGISTERED_ROW } from './clinic.ts'
 import { summaryOf } from './command-line.ts'
@@ -23,7 +24,8 @@ const SECOND = '2026-03-04'
 async function open(mapping = mappingOf(), faultOf?: Parameters<typeof startFaultProxy>[1]) {
   const store = await startReferenceStore()
   const job = faultOf === undefined ? JOB : `${JOB}submit: { readLag: 100ms, patience: 1s }\n`
-  const clinic = await openClinic({ store, mapping, job, ...(faultOf && { faultOf }) })
+  const environment = { WAYBILL_SFTP_PASSWORD: PASSWORD }
+  const clinic = await openClinic({ store, mapping, job, environment, ...(faultOf && { faultOf }) })
   const { workplace } = clinic
   const copy = join(workplace.folder, 'copy.sqlite')
   const lose = async (): Promise<void> => {
@@ -44,6 +46,8 @@ async function open(mapping = mappingOf(), faultOf?: Parameters<typeof startFaul
     writeMapping: (text: string) => writeFile(join(workplace.folder, 'mappings/clinic.yaml'), text),
   }
 }
+
+type Clinic = Awaited<ReturnType<typeof open>>
 
 /** A night has brought 70. */
 async function openWithFirst() {
@@ -93,6 +97,28 @@ test('a restored ledger does not send what is older once more, where the lost ni
   expect(await clinic.values()).toEqual([70, 75])
 })
 
+/** Nights bring the values one by one; the ledger comes back as it was after the first, or is new; a run reads all nights again. */
+async function readAgain(clinic: Clinic, how: 'restored' | 'lost', values: readonly number[]) {
+  for (const [at, value] of values.entries()) {
+    if (at === 1) await clinic.backUp()
+    await clinic.deliverDay(
+      `2026030${at + 2}`,
+      rowOf(FIRST, value),
+      rowOf(FIRST, 60 + at).replace('ann', `bob${at}`),
+    )
+    await clinic.run()
+  }
+  const before = await clinic.values()
+  if (how === 'restored') await clinic.restore()
+  else await clinic.lose()
+  const again = summaryOf(await clinic.run(...(how === 'lost' ? ['--look-first'] : [])))
+  const made = 2 * values.length
+  expect(again.records.biometric).toMatchObject({ made, unchanged: made })
+  await clinic.deliverDay('20260309', rowOf(FIRST, values.at(-1) ?? 0))
+  expect(await clinic.counts()).toMatchObject({ unchanged: made + 1 })
+  expect(await clinic.values()).toEqual(before)
+}
+
 test.each([
   ['restored', [70, 70, 80]],
   ['restored', [70, 75, 80]],
@@ -102,26 +128,18 @@ test.each([
   ['lost', [70, 75, 70, 75]],
 ] as const)(
   'a %s ledger meets the later exports at the gateway first, and sends nothing again: %j',
-  async (how, values) => {
+  async (how, values) => readAgain(await open(), how, values),
+)
+
+test.each(['restored', 'lost'] as const)(
+  'a %s ledger sends nothing again that a remote place still has',
+  async (how) => {
     const clinic = await open()
-    for (const [at, value] of values.entries()) {
-      if (at === 1) await clinic.backUp()
-      await clinic.deliverDay(
-        `2026030${at + 2}`,
-        rowOf(FIRST, value),
-        rowOf(FIRST, 60 + at).replace('ann', `bob${at}`),
-      )
-      await clinic.run()
-    }
-    const before = await clinic.values()
-    if (how === 'restored') await clinic.restore()
-    else await clinic.lose()
-    const again = summaryOf(await clinic.run(...(how === 'lost' ? ['--look-first'] : [])))
-    const made = 2 * values.length
-    expect(again.records.biometric).toMatchObject({ made, unchanged: made })
-    await clinic.deliverDay('20260309', rowOf(FIRST, values.at(-1) ?? 0))
-    expect(await clinic.counts()).toMatchObject({ unchanged: made + 1 })
-    expect(await clinic.values()).toEqual(before)
+    const server = await startSftpServer(join(clinic.workplace.folder, 'inbox'))
+    onTestFinished(() => server.stop())
+    const place = `{ host: 127.0.0.1, port: ${server.port}, user: ${USER}, folder: ".", hostKey: "${hostKeyFingerprint(server.hostKey)}" }`
+    await clinic.workplace.job('clinic', JOB.replace('../inbox', `{ sftp: ${place} }`))
+    await readAgain(clinic, how, [70, 75, 70, 75])
   },
 )
 
@@ -133,6 +151,18 @@ test('a restored ledger replaces what an export has brought that is read before,
   await clinic.restore()
   const newer = await clinic.deliverDay('20260305', rowOf(FIRST, 70))
   await clinic.run('--file', newer)
+  expect(await clinic.values()).toEqual([70, 75, 70])
+})
+
+test('a restored ledger takes an export for later than the one, and for earlier than the other', async () => {
+  const clinic = await openWithFirst()
+  await clinic.backUp()
+  await clinic.deliverDay('20260304', rowOf(FIRST, 75))
+  await clinic.run()
+  await clinic.restore()
+  const before = await clinic.deliverDay('20260303', rowOf(FIRST, 71))
+  const behind = await clinic.deliverDay('20260305', rowOf(FIRST, 70))
+  await clinic.run('--file', before, behind)
   expect(await clinic.values()).toEqual([70, 75, 70])
 })
 

@@ -83,51 +83,6 @@ const constantUnit = (spelling: string): CompiledUnit => ({
   read: () => spelling,
 })
 
-const CUT = fault('value-part-unread', '`extract` takes a part of a number, or leaves its sign out')
-const OTHER_PARTS = fault('value-part-unread', 'the cell has more or fewer parts than the rules read of it')
-
-/** Numbers in a text, each with its comparator or sign. A hyphen behind a digit is none. */
-const NUMBERS = /(?:[<>≤≥]=?\s*|(?<!\d\s?)[-\u2212])?\d+(?:[.,]\d+)*/g
-/** True for a number that is a part of a number of the cell: `22` of `22,5` or of `<22`. */
-const isCut = (cell: string, number: string): boolean =>
-  /^\d+(?:[.,]\d+)*$/.test(number) && cell.match(NUMBERS)?.includes(number) === false
-
-/**
- * Compiles a value. Where rules share the parts of a cell (`120/80`), a cell with other parts is none of them; `extract` takes whole
- * numbers.
- */
-function compileWholeField(
-  context: CompileContext,
-  definition: FieldDefinition,
-  path: KeyPath,
-): CompiledField {
-  const field = compileField(context, definition, path)
-  if (typeof definition === 'string') return field
-  const { from, split, extract, table, emptyWhen } = definition
-  if (extract !== undefined && table === undefined && typeof from === 'string') {
-    const { read } = compileField(context, from, path)
-    const isPart = (cell: FieldText, text: FieldText): boolean =>
-      typeof cell === 'string' && typeof text === 'string' && isCut(cell, text)
-    return {
-      ...field,
-      read(scope) {
-        const text = field.read(scope)
-        return isPart(read(scope), text) ? CUT : text
-      },
-    }
-  }
-  if (split === undefined || split.take < 0 || typeof from !== 'string') return field
-  const taken = context.listedIn(`${split.by}\n${from}`, [String(split.take)])
-  const { read } = compileField(context, { from, emptyWhen }, path)
-  const isOther = (cell: FieldText): boolean => {
-    if (typeof cell !== 'string' || cell === '' || taken.size < 2) return false
-    const last = Math.max(...[...taken].map(Number))
-    const parts = cell.split(split.by)
-    return parts.length < last || parts.slice(last).some((part) => part.trim() !== '')
-  }
-  return { ...field, read: (scope) => (isOther(read(scope)) ? OTHER_PARTS : field.read(scope)) }
-}
-
 const OTHER_UNIT_BELOW = fault('unit-mismatch', 'a line below the header gives another unit than the mapping')
 
 function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | undefined {
@@ -137,7 +92,7 @@ function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | u
   const subject = compileCoded(context, definition, 'biometrics', path, site.name)
   if (entry === undefined) return undefined
   const { result: value, read: valueReads } = context.readsOf(() =>
-    compileWholeField(context, definition, path),
+    compileField(context, definition, path, 'cell'),
   )
   const common = { subject, value, valueReads, optional: true, entries: new Map([[key, entry]]) }
   // A bare word is the unit itself; without a unit, the value is in the catalog's unit.
@@ -168,7 +123,7 @@ function longForm(site: RuleSite, definition: LongBiometricDefinition): Form {
   const { unit, status, code } = definition
   const subject = compileCoded(context, definition, 'biometrics', path, site.name)
   const { result: value, read: valueReads } = context.readsOf(() =>
-    compileWholeField(context, definition.value, [...path, 'value']),
+    compileField(context, definition.value, [...path, 'value'], 'cell'),
   )
   return {
     subject,

@@ -103,8 +103,39 @@ describe('a value taken out of a text', () => {
     ['>= 22.5', [], ['bmi: value-part-unread v']],
     ['-22.5', [], ['bmi: value-part-unread v']],
     ['\u221222.5', [], ['bmi: value-part-unread v']],
+    ['\uff1c22.5', [], ['bmi: value-part-unread v']],
+    ['&lt;22.5', [], ['bmi: value-part-unread v']],
+    ['> or = 22.5', [], ['bmi: value-part-unread v']],
+    ['2.25E+01', [], ['bmi: value-part-unread v']],
+    ['22 100', [], ['bmi: value-part-unread v']],
+    ["22'100", [], ['bmi: value-part-unread v']],
   ])('of %j: %j, rejected %j', (v, taken, rejected) => {
     expect([values(map, { v }), refused(map, { v })]).toEqual([taken, rejected])
+  })
+
+  it('keeps a mark before all digits: .9 is no 9', () => {
+    const digits = mapper('  creatinine: { from: v, extract: "([0-9]+(?:\\\\.[0-9]+)?)" }')
+    expect(refused(digits, { v: '.9 mg/dL' })).toEqual(['creatinine: value-part-unread v'])
+    expect(values(digits, { v: '0.9 mg/dL' })).toEqual(['0.9 mg/dL'])
+  })
+
+  it.each([
+    ['firstOf: [v, code], extract: "([0-9.]+)"', 'v, code'],
+    ['firstOf: [{ from: v, extract: "([0-9.]+)" }, code]', 'v, code'],
+    ['firstOf: [{ from: v, extract: "^([0-9.]+) mg/dL$|^" }, { from: v, extract: "([0-9.]+)" }]', 'v, v'],
+    ['concat: [code, { from: v, extract: "([0-9.]+)" }]', 'code, v'],
+    ['from: v, split: { by: " ", take: 1 }, extract: "([0-9.]+)"', 'v'],
+  ])('is whole wherever the field has its steps: %s', (field, from) => {
+    const map = mapper(`  glucose: { ${field} }`)
+    expect(refused(map, { v: '<90' })).toEqual([`glucose: value-part-unread ${from}`])
+    expect(values(map, { v: '90' })).toEqual(['90 mg/dL'])
+  })
+
+  it('may be put together from a sign and a number of one column', () => {
+    const map = mapper(
+      '  psa: { concat: [{ from: v, extract: "^([<>]?)" }, { from: v, extract: "([0-9.]+)" }], comparators: limit }',
+    )
+    expect(values(map, { v: '<0.1 ng/mL' })).toEqual(['0.1 ng/mL'])
   })
 
   it('may be one of two', () => {

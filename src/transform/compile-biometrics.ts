@@ -83,7 +83,14 @@ const constantUnit = (spelling: string): CompiledUnit => ({
   read: () => spelling,
 })
 
-const OTHER_UNIT_BELOW = fault('unit-mismatch', 'a line below the header gives another unit than the mapping')
+/** Unit in brackets at the end of a heading. */
+const HEADING = /[([]([^()[\]]{2,})[)\]]$/
+const unitOfHeading = (heading: string): string => HEADING.exec(heading)?.[1] ?? ''
+
+const OTHER_UNIT = fault(
+  'unit-mismatch',
+  'the heading, or a line below it, gives another unit than the mapping',
+)
 
 function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | undefined {
   const { context, name = '', path } = site
@@ -107,10 +114,13 @@ function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | u
   }
   const { from } = definition
   const below = from === undefined ? [] : (context.names.textsBelow?.(from) ?? [])
-  const isOther = below.some((text) =>
-    areOther(context, entry, [unit, text.replace(/^[([](.*)[)\]]$/, '$1')]),
-  )
-  const read = (scope: Scope): FieldText => (value.read(scope) === '' ? '' : OTHER_UNIT_BELOW)
+  const headings = context.names.trails === undefined ? valueReads.map(unitOfHeading) : []
+  // A unit in the mapping has the word where the heading is wrong; two headings cannot both be right.
+  const told = definition.unit === undefined ? [unit, ...headings] : headings
+  const isOther =
+    (definition.form === undefined && areOther(context, entry, told)) ||
+    below.some((text) => areOther(context, entry, [unit, text.replace(/^[([](.*)[)\]]$/, '$1')]))
+  const read = (scope: Scope): FieldText => (value.read(scope) === '' ? '' : OTHER_UNIT)
   return {
     ...common,
     value: isOther ? { ...value, read } : value,
@@ -440,9 +450,8 @@ type Ranged = Pick<
   'refRange' | 'refLow' | 'refHigh' | 'refUnit'
 >
 
-/** A bound of FHIR, whose unit stands beside it; a column whose heading ends with a unit. */
+/** A bound of FHIR, whose unit stands beside it. */
 const FHIR_BOUND = /^(.*referenceRange.*\.(?:low|high))\.value$/
-const HEADING = /[([]([^()[\]]{2,})[)\]]$/
 
 /** Units of a range: as the mapping says, or beside its bounds, or in their headings. */
 function unitFields({ names, units }: CompileContext, { refUnit }: Ranged, reads: readonly string[]) {
@@ -450,7 +459,7 @@ function unitFields({ names, units }: CompileContext, { refUnit }: Ranged, reads
   return reads.flatMap((name): FieldDefinition[] => {
     const [, bound] = FHIR_BOUND.exec(name) ?? []
     if (bound !== undefined) return [{ firstOf: [`${bound}.code`, `${bound}.unit`] }]
-    const [, constant = ''] = names.trails === undefined ? (HEADING.exec(name) ?? []) : []
+    const constant = names.trails === undefined ? unitOfHeading(name) : ''
     return units.resolve(constant) === undefined ? [] : [{ constant }]
   })
 }

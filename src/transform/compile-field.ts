@@ -47,9 +47,17 @@ export function compileField(
   const joined = context.joined(definition, path)
   if (joined !== undefined) return { ...joined, from: definition }
   const { read, branch } = context.locate(definition, path)
-  if (context.names.faultOf === undefined)
-    return { from: definition, branch, read: (scope) => read(scope) ?? NOT_SCALAR }
-  return { from: definition, branch, read: (scope) => context.textOf(read(scope)) }
+  const steps = reach === undefined ? [] : compileBlankNumbers(context)
+  const { faultOf } = context.names
+  return withSteps(
+    {
+      from: definition,
+      branch,
+      read:
+        faultOf === undefined ? (scope) => read(scope) ?? NOT_SCALAR : (scope) => context.textOf(read(scope)),
+    },
+    steps,
+  )
 }
 
 /** Parts of `firstOf`, each with the steps of the whole; without `firstOf`, the field alone. */
@@ -145,7 +153,17 @@ function compileSteps(
   reach?: Reach,
 ): Step[] {
   const steps: Step[] = []
-  const { from, expression, emptyWhen, split, extract, case: letters, table, otherwise } = definition
+  const {
+    from,
+    expression,
+    constant,
+    emptyWhen,
+    split,
+    extract,
+    case: letters,
+    table,
+    otherwise,
+  } = definition
   if (emptyWhen !== undefined) {
     const blank = new Set(emptyWhen)
     steps.push((text) => (blank.has(text) ? '' : text))
@@ -179,7 +197,23 @@ function compileSteps(
       (text) => values.get(text) ?? (otherwise === undefined ? NOT_IN_TABLE : (unlisted(text) ?? otherwise)),
     )
   }
-  return steps
+  const isWord = table !== undefined || constant !== undefined
+  return reach === undefined || isWord ? steps : [...steps, ...compileBlankNumbers(context, emptyWhen)]
+}
+
+/** A number without sign of plus, zeros around it, and its mark: `-9.50` is `-9,5`. */
+const SPELLED = /^(?:\+|(-))?0*(\d+)(?:[.,](\d*?)0*)?$/
+function numberWord(text: string): string | undefined {
+  const [, sign = '', digits, fraction = ''] = SPELLED.exec(text) ?? []
+  return digits === undefined
+    ? undefined
+    : `${/[1-9]/.test(digits + fraction) ? sign : ''}${digits}.${fraction}`
+}
+
+/** Rejects another spelling of a number that counts as empty: `999.0` of `999`. @param emptyWhen of the field, beside that of the row */
+function compileBlankNumbers(context: CompileContext, emptyWhen: readonly string[] = []): Step[] {
+  const numbers = new Set([...context.blanks, ...emptyWhen].flatMap((text) => numberWord(text) ?? []))
+  return numbers.size === 0 ? [] : [(text) => (numbers.has(numberWord(text) ?? '') ? UNLISTED : text)]
 }
 
 const CUT = fault('value-part-unread', '`extract` takes a part of a number, or leaves its sign out')
@@ -310,7 +344,7 @@ function compileTest(
 
 const UNLISTED = fault(
   'spelling-unlisted',
-  'the cell has another spelling of a word of the mapping, or of a key of the join',
+  'the cell has another spelling of a word or number of the mapping, or of a key of the join',
   HIDES_TEXT,
 )
 /** Words of flags. */
@@ -347,7 +381,7 @@ export function compileUnlisted(listed: Iterable<string>): (text: string) => Fau
  * another condition on the column lists that spelling.
  */
 function oneOf(context: CompileContext, name: string, texts: readonly string[], path: KeyPath): TextTest {
-  const blank = texts.find((text) => context.isBlank(text))
+  const blank = texts.find((text) => context.blanks.has(text))
   if (blank !== undefined)
     context.report(path, `"${blank}" is empty by row.emptyWhen, so the condition never holds: write absent`)
   const values = new Set(texts)

@@ -76,7 +76,7 @@ export function compileExpression(context: CompileContext, written: string, path
     branch: branchOf(...variables.map(([, variable]) => variable)),
     read(scope) {
       const bindings = Object.fromEntries(variables.map(([name, { place }]) => [name, scope[place]]))
-      const subject = context.names.subject(scope, (cell) => context.isBlank(cell))
+      const subject = context.names.subject(scope, (cell) => context.blanks.has(cell))
       if (faultOf !== undefined)
         for (const [column, cell] of Object.entries(subject ?? {})) {
           const fault = isRead(column) && typeof cell === 'string' ? faultOf(cell) : undefined
@@ -104,7 +104,7 @@ function asText(
   if (typeof value === 'number' && !Number.isFinite(value)) return FAILED
   const text = textOf(value)
   if (text === undefined) return NOT_SCALAR
-  return context.isBlank(text) ? '' : text
+  return context.blanks.has(text) ? '' : text
 }
 
 /** Formats numbers like JSONata's own $string: 15 significant digits. */

@@ -90,7 +90,7 @@ export function compileJoins(
           if (found === DOUBLED) return SEVERAL_FOUND
           const text = cell(found)
           if (text === null) return NOT_SCALAR
-          if (context.isBlank(text)) return ''
+          if (context.blanks.has(text)) return ''
           return (isWorkbook ? cellFault(text) : undefined) ?? text
         },
       }

@@ -288,7 +288,7 @@ function csvColumns(context: CompileContext, header: readonly string[]): Columns
       if (row.kind !== 'cells') return
       for (let at = 0; at < positions.length; at++) {
         const text = (row.cells[positions[at] ?? at] ?? '').trim()
-        onValue(at, context.isBlank(text) ? '' : text)
+        onValue(at, context.blanks.has(text) ? '' : text)
       }
     },
   }

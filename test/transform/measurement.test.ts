@@ -181,6 +181,34 @@ describe('feet and inches', () => {
   })
 })
 
+describe('a unit in the heading', () => {
+  const headed = (rule: string) =>
+    csvRules(
+      ['id', 'Weight (lb)', 'Weight [kg]', 'Weight (self-reported)'],
+      `biometrics:\n  body-weight: ${rule}`,
+    )
+  const cells = { id: 'P1', 'Weight (lb)': '150', 'Weight [kg]': '70', 'Weight (self-reported)': '71' }
+
+  it.each([
+    ['"Weight (lb)"', ['body-weight: unit-mismatch Weight (lb)'], []],
+    [
+      '{ firstOf: ["Weight [kg]", "Weight (lb)"], unit: kg }',
+      ['body-weight: unit-mismatch Weight [kg], Weight (lb)'],
+      [],
+    ],
+    ['{ from: "Weight (lb)", unit: lb }', [], ['68.0']],
+    // The mapping may know better than the heading.
+    ['{ from: "Weight (lb)", unit: kg }', [], ['150']],
+    ['"Weight [kg]"', [], ['70']],
+    ['"Weight (self-reported)"', [], ['71']],
+  ])('of %s: rejected %j, made %j', (rule, rejected, made) => {
+    const outcome = headed(rule)(cells)
+    expect(faults(outcome)).toEqual(rejected)
+    expect(mapped(outcome).records.map(({ value }) => value)).toEqual(made)
+    expect(faults(headed(rule)({ id: 'P1' }))).toEqual([])
+  })
+})
+
 describe('units in coded form', () => {
   it('are a component of the field', () => {
     const map = mapper(`  - code: { from: code, system: LOINC }
@@ -201,6 +229,30 @@ describe('what means nothing', () => {
     )
     expect(values(map, { v: 'ND', code: '3', sign: '""' })).toEqual(['3 ng/mL'])
     expect(values(map, { v: '""', code: '3', sign: 'x' })).toEqual([])
+  })
+
+  it.each([
+    ['of the row', '  tsh: v', "  emptyWhen: ['999', '0', '-9.5']"],
+    ['of the field', "  tsh: { from: v, emptyWhen: ['999', '0', '-9.5'] }", ''],
+    ['of a part', "  tsh: { firstOf: [{ from: v, emptyWhen: ['999', '0', '-9.5'] }, code] }", ''],
+    [
+      'of a number out of a text',
+      '  tsh: { from: v, extract: "[-+]?[0-9][0-9.,]*" }',
+      "  emptyWhen: ['999', '0', '-9.5']",
+    ],
+  ])('is no value in another spelling, as a number %s', (_, rule, row) => {
+    const map = mapper(rule, row)
+    for (const v of ['999', '0', '-9.5']) expect([values(map, { v }), refused(map, { v })]).toEqual([[], []])
+    for (const v of ['999.0', '0999', '+999', '999.', '999,0', '0.00', '-0', '00', '-9.50'])
+      expect(refused(map, { v })).toEqual([
+        expect.stringMatching(/^tsh: (?:spelling-unlisted|value-part-unread) v/),
+      ])
+    expect(values(map, { v: '99.90' })).toEqual(['99.90 m[IU]/L'])
+  })
+
+  it('may be a word of a table', () => {
+    const map = mapper('  tsh: { from: v, table: { none: "0" } }', "  emptyWhen: ['0']")
+    expect(values(map, { v: 'none' })).toEqual(['0 m[IU]/L'])
   })
 })
 

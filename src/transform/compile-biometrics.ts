@@ -84,7 +84,7 @@ const constantUnit = (spelling: string): CompiledUnit => ({
 })
 
 /** Unit in brackets at the end of a heading. */
-const HEADING = /[([]([^()[\]]{2,})[)\]]$/
+const HEADING = /[([]([^()[\]]{2,}|%)[)\]]$/
 const unitOfHeading = (heading: string): string => HEADING.exec(heading)?.[1] ?? ''
 
 const OTHER_UNIT = fault(
@@ -116,9 +116,11 @@ function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | u
   const below = from === undefined ? [] : (context.names.textsBelow?.(from) ?? [])
   const headings = context.names.trails === undefined ? valueReads.map(unitOfHeading) : []
   // A unit in the mapping has the word where the heading is wrong; two headings cannot both be right.
-  const told = definition.unit === undefined ? [unit, ...headings] : headings
+  const isGiven = definition.unit !== undefined || definition.form !== undefined
+  const told = isGiven ? headings : [unit, ...headings]
   const isOther =
     (definition.form === undefined && areOther(context, entry, told)) ||
+    (!isGiven && headings.some((text) => isOfAnother(context, entry, text))) ||
     below.some((text) => areOther(context, entry, [unit, text.replace(/^[([](.*)[)\]]$/, '$1')]))
   const read = (scope: Scope): FieldText => (value.read(scope) === '' ? '' : OTHER_UNIT)
   return {
@@ -214,7 +216,7 @@ export function compileBiometric(
     ]),
   )
 
-  /** Withdraws a result without reading its value: the value may be missing by now, and does not identify the delivered record. */
+  /** Withdraws a result without its value, which may be missing by now. */
   const takeBack = (
     { leftOut }: LeftOut,
     key: ReturnType<CompiledCode['read']>,
@@ -308,7 +310,7 @@ interface MeasurementWriter {
   ) => RuleResult
 }
 
-/** Writes the record of one measurement (interface, "Biometric record, as sent"). Builds its constant text once for each catalog entry. */
+/** Writes the record of one measurement (interface, "Biometric record, as sent"). */
 function compileMeasurement(
   { context, source }: RuleSite,
   entry: BiometricEntry,
@@ -417,6 +419,13 @@ function areOther(
       return Math.abs(by - or) > 1e-6 * Math.max(Math.abs(by), Math.abs(or))
     }),
   )
+}
+
+/** True for a unit of other measurements, which does not convert: `mmol/mol` of HbA1c in %. */
+function isOfAnother(context: CompileContext, entry: BiometricEntry, text: string): boolean {
+  const unit = text === '' ? undefined : context.units.resolve(text)
+  const isOfCatalog = context.catalog.biometrics.values().some((other) => other.unit === unit)
+  return isOfCatalog && !conversionOf(context, entry, text).ok
 }
 
 const unknownUnit = (message: string): Conversion => ({ ok: false, code: 'unit-unknown', message })

@@ -231,7 +231,7 @@ const NUMBERS = new RegExp(`(?:${COMPARATOR}|${MINUS})?${DIGITS}`, 'gi')
 const isCut = (cell: string, number: string): boolean =>
   /^\d+(?:[.,]\d+)*$/.test(number) && cell.match(NUMBERS)?.includes(number) === false
 
-/** Compiles the test for cells with other parts than all rules together read of the column, from the start and from the end. */
+/** Compiles the test for cells with other parts than all rules of the column read, from both ends. */
 function compileOtherParts(
   context: CompileContext,
   column: string,

@@ -174,7 +174,7 @@ export function nameFault(text: string): keyof typeof DAMAGE | undefined {
   return DAMAGED_NAME.test(text) ? 'damaged' : undefined
 }
 
-/** Compiles registration. All six fields are required: the interface does not name optional fields ("Registration"). */
+/** Compiles registration. All six fields are required: the interface names none as optional. */
 function compileRegister(context: CompileContext, register: RegisterDefinition): CompiledPerson {
   const fieldOf = (name: keyof RegisterDefinition) => ({
     name,

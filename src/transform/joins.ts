@@ -98,7 +98,7 @@ export function compileJoins(
   }
 }
 
-/** Joins a table of `mappings/tables`. The table is held in memory, and therefore bounded. A run uses the table of the mapping's snapshot. */
+/** Joins a table of `mappings/tables`, held in memory and therefore bounded. */
 function joinTable(
   context: CompileContext,
   { table = '', key }: JoinDefinition,

@@ -169,7 +169,7 @@ function addSample(sample: Writable<ColumnProfile['sample']>, text: string | nul
   if (/^[-+]?[\d.,]*\d$/.test(text)) sample.numbers++
 }
 
-/** Counts rows by rule. A rule of a level, or of coded rows, numbers its records: the first stands for the row. */
+/** Counts rows by rule: of numbered records, the first stands for the row. */
 function createMix({ definition }: LoadedMapping) {
   const { biometrics, conditions, careTeams } = definition
   const named = [biometrics, conditions, careTeams].flatMap((rules) =>

@@ -209,6 +209,24 @@ describe('a unit in the heading', () => {
   })
 })
 
+describe('a heading with a unit that does not convert', () => {
+  it.each([
+    ['hba1c', 'A1c (mmol/mol)', '24', '%'],
+    ['hemoglobin', 'Hemoglobin (%)', '14', 'g/dL'],
+  ])('rejects %s of %s, unless the mapping has the unit', (key, column, value, unit) => {
+    const row = { id: 'P1', [column]: value }
+    const bare = csvRules(['id', column], `biometrics: { ${key}: "${column}" }`)
+    expect(faults(bare(row))).toEqual([`${key}: unit-mismatch ${column}`])
+    const given = csvRules(['id', column], `biometrics: { ${key}: { from: "${column}", unit: "${unit}" } }`)
+    expect(mapped(given(row)).records.map(({ evidence }) => evidence.unit)).toEqual([unit])
+  })
+
+  it.each(['A1c (am)', 'A1c (2026)', 'A1c (POC)'])('is no heading like %s', (column) => {
+    const map = csvRules(['id', column], `biometrics: { hba1c: "${column}" }`)
+    expect(faults(map({ id: 'P1', [column]: '5.4' }))).toEqual([])
+  })
+})
+
 describe('units in coded form', () => {
   it('are a component of the field', () => {
     const map = mapper(`  - code: { from: code, system: LOINC }

@@ -1,16 +1,5 @@
 /**
- * The entry of the package: runs, and the gateway's interface as a typed client.
- *
- *     import { openWaybill } from 'waybill'
- *
- *     const waybill = await openWaybill({ home: '.waybill', jobs: 'jobs', mappings: 'mappings', settings })
- *     for await (const event of waybill.run('nightly-screenings')) if (event.type === 'exportEnded') console.log(event.name)
- *     const { next } = await waybill.show()
- *
- *     import { createGateway } from 'waybill'
- *
- *     const gateway = createGateway({ baseUrl: 'https://gateway.example', apiKey, accessToken })
- *     const latest = await gateway.biometrics.read({ reference: 'p-1', type: 'partnerAccountId' })
+ * The entry of the package: runs, and the gateway's interface as a typed client. Examples: docs/library.md.
  */
 
 export type { FaultPlan } from '../packages/reference-gateway/src/fault-plan.ts'

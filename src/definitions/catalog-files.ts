@@ -40,7 +40,7 @@ const NAME_CATALOG = "Correct `catalog` in the job file: it is the path of a fil
 
 const SHIPPED = shipped('mappings/catalog')
 
-/** Returns the catalog folder inside the mappings folder. Falls back to the shipped catalog if there is none. */
+/** Catalog folder inside the mappings folder, else the shipped catalog. */
 function catalogOf(mappings: string): string {
   const own = join(mappings, 'catalog')
   return existsSync(own) || !existsSync(mappings) ? own : SHIPPED

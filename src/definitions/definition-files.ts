@@ -68,7 +68,7 @@ function sourcesOf(
 export const authorizationsFolder = ({ file, definition }: Job): string | undefined =>
   definition.medicalRecords && resolve(dirname(file), definition.medicalRecords.authorizations)
 
-/** Mapping with all files it refers to, as text. A run keeps the bundle, so a resumed run maps the same way. */
+/** Mapping with all files it refers to, as text: a resumed run maps alike. */
 const MappingBundle = z.object({
   file: z.string(),
   mapping: z.string(),

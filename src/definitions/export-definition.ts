@@ -76,7 +76,7 @@ const fileName = z
 /** Name of a companion file; `{name}` stands for the name of the export. */
 const companion = fileName.regex(/\{name\}/, 'has no {name} in it; write it like "{name}.done"')
 
-/** Checks a pattern while the job file is read. The message then has a line number, unlike one at run time. */
+/** Checks a pattern while the job file is read: the message has a line number. */
 const asPattern = (text: string, { addIssue }: z.RefinementCtx): void => {
   if (text === '') return
   try {

@@ -60,7 +60,7 @@ export const gatewayNameOf = (
 
 const GatewayAlone = z.looseObject({ gateway: JobDefinition.shape.gateway })
 
-/** Returns the name of the gateway in a job file, even if the rest of the file is invalid. @param job name, or path of the file */
+/** Name of the gateway in a job file, even an invalid one. @param job name, or path of the file */
 export async function readGatewayName(
   settings: Pick<Settings, 'gatewayUrl'> & Pick<DefinitionFolders, 'jobs'>,
   job: string,

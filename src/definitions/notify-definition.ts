@@ -61,7 +61,7 @@ export function missingSettings(
   ]
 }
 
-/** Single notification target. Each mail recipient is a target: a failed mail goes to nobody else again. */
+/** Single target. Each mail recipient is one: a failed mail goes to nobody else again. */
 type TargetDefinition = { readonly on: 'failure' | 'always' | 'news' } & (
   | { readonly webhook: string }
   | { readonly email: string }

@@ -228,7 +228,7 @@ export function assertVersion(path: string, found: string, version: string): voi
     throw exportError(path, 'The export changed after it was opened.', { code: 'export-changed' })
 }
 
-/** Bytes without a limit by ratio: a small file of repeated lines compresses beyond any ratio and harms nobody. */
+/** Bytes without a limit by ratio: a small file of repeated lines harms nobody. */
 const HARMLESS_BYTES = 64 * 1024 ** 2
 
 export interface ContentLimits {
@@ -241,7 +241,7 @@ export interface ContentLimits {
   readonly whole?: CountPart | undefined
 }
 
-/** Starts to count the unpacked bytes of a file. @returns a function to call with the length of each chunk before its use */
+/** Counts the unpacked bytes of a file. @returns a function of the length of each chunk, to call before its use */
 type CountPart = (file: string) => (length: number) => void
 
 /** DEFLATE reaches 1,032 on zeros; exports of repeated codes stay below 100. */

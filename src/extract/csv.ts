@@ -5,9 +5,7 @@
  * LF, CR LF and CR each end a line. A quote opens only at the start of a cell, and only a delimiter or a line end follows a closing quote.
  * Where that does not hold, the first physical line of the row alone is unreadable and reading goes on at the next line: a stray quote costs
  * one line, never the rest of the file.
- *
- * Framing stays linear in the file: of two lines that each leave a quote open, the second closes (or breaks) the quote of the first, since
- * the number of its quotes is odd; an escaped quote outside of quotes breaks a line at once. So no two searched stretches overlap. Lenient
+ * Framing stays linear in the file: no two searched stretches overlap, as the next line with an open quote closes or breaks the first. Lenient
  * quotes, and escapes without quotes, give no such proof: there the lines of a record are bounded.
  */
 import type { Row } from '../model/row.ts'
@@ -101,7 +99,7 @@ const ROW_IN_QUOTES: FrameFault = {
 /** In narrower tables, an address of two lines has as many delimiters. */
 const FEWEST_CELLS = 6
 
-/** True where quotes joined rows: in a cell, the first line completes the row, and the last line begins another up to the same column. */
+/** True where quotes joined rows: the first line of a cell completes the row, the last begins another. */
 function holdsRowEnd(cells: readonly string[], width: number, delimiter: string): boolean {
   if (width < FEWEST_CELLS) return false
   return cells.some((cell, at) => {
@@ -125,7 +123,7 @@ function isCutInBytes(text: string, widths: readonly number[]): boolean {
   return text.length < width && Buffer.byteLength(text) === width
 }
 
-/** Splits a line by widths. Blanks at the end of a line are often left out; text behind the last width is a cell too many. */
+/** Splits a line by widths. Text behind the last width is a cell too many. */
 export function cutByWidths(text: string, widths: readonly number[]): string[] {
   const cells: string[] = []
   let at = 0

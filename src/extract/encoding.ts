@@ -142,7 +142,7 @@ function toUtf8(text: string): Buffer {
 const REPLACEMENT = '\ufffd'
 const REPLACEMENT_BYTES = '\xef\xbf\xbd'
 
-/** Start of a text up to the first byte that is not UTF-8: decoding replaces that byte, and leaves a replacement character of the text itself. */
+/** Start of a text up to the first byte that is not UTF-8, which decoding replaces. */
 export function validStart(bytes: Buffer): Buffer {
   const text = bytes.toString()
   let end = 0

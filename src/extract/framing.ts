@@ -1,4 +1,4 @@
-/** Cuts content into frames, a frame per row, and gives each row its origin. A `RowFormat` determines the end of a frame and its row. */
+/** Cuts content into frames, a frame per row with its origin, by a `RowFormat`. */
 import { isUtf8 } from 'node:buffer'
 import type { JsonRow, JsonValue, Origin, Row, RowFault, UnreadableRow } from '../model/row.ts'
 

@@ -99,7 +99,7 @@ function numbered(parts: readonly string[], read: (part: string) => string | Mem
 const split = (text: string, delimiter: string): string[] =>
   delimiter === '' ? [text] : text.split(delimiter)
 
-/** Section 2.7: delimiters, characters by their bytes (of UTF-8), line breaks. Escapes for display or of a site stay as written. */
+/** Section 2.7: delimiters, characters by their bytes (of UTF-8), line breaks. Other escapes stay as written. */
 function textOf(text: string, delimiters: Delimiters): string {
   const mark = delimiters.escaping
   if (mark === '' || !text.includes(mark)) return text

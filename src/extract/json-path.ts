@@ -60,7 +60,7 @@ export function memberAt(value: JsonValue, names: readonly string[]): JsonValue 
   return found
 }
 
-/** The row in an element of a list; undefined for an element without a row, and for an entry of a FHIR Bundle that deletes a resource. */
+/** The row in an element of a list; undefined for none, and for an entry of a FHIR Bundle that deletes. */
 export function rowIn(element: JsonValue, within: readonly string[]): JsonValue | undefined {
   const isDeleted = within[0] === 'resource' && memberAt(element, ['request', 'method']) === 'DELETE'
   return isDeleted ? undefined : memberAt(element, within)

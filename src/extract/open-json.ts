@@ -800,7 +800,7 @@ class JsonFault extends Error {
 const jsonFault = (isMore: boolean, place: JsonPlace): JsonFault =>
   new JsonFault(isMore ? 'not JSON: it breaks off' : 'it ends too early', place)
 
-/** Cursor in JSON that is not held: token by token, each checked by the grammar of RFC 8259, with line and column. */
+/** Cursor in JSON that is not held: token by token, by the grammar of RFC 8259. */
 class JsonCursor {
   readonly window: ByteWindow
   /** Position of the next byte, in the window. */

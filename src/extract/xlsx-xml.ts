@@ -128,7 +128,7 @@ function encodingOf([one, two]: Buffer): 'utf-8' | 'utf-16le' | 'utf-16be' {
   return one === 0xfe || one === 0 ? 'utf-16be' : 'utf-8'
 }
 
-/** Reads a whole part. @throws Error with the reason: not well-formed, not in UTF-8, a document type, too long a tag or text */
+/** Reads a whole part. @throws Error with the reason */
 export async function readXml(content: AsyncIterable<Buffer>, handler: XmlHandler): Promise<void> {
   for await (const chunks of readingXml(content, handler)) if (chunks === 0) return
 }

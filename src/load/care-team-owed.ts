@@ -1,9 +1,7 @@
 /**
  * Carries out marks and deletions of care teams owed by earlier runs, or by earlier chunks of this run, by the gateway's ids alone. Needs no export.
  * A person without a known account id waits for the person's next row.
- *
- * An export may list all care teams of a person (`careTeams.missing: delete`): an entry that the job brought and the export no longer lists is owed to
- * be deleted, by the end of that run and by every later run. An entry listed again is sent again (docs/delivery.md).
+ * With `careTeams.missing: delete`, an entry that an export no longer lists is owed to be deleted (docs/delivery.md, "Missing").
  */
 import {
   type CareTeamListing,

@@ -1,6 +1,6 @@
 /**
  * Claims of accounts serialise reading and then writing an account, over all jobs of a home. A claim depends on the lease of its job. A job never
- * waits with claims: the job claims free accounts, works, releases the claims, then asks for the rest. So two jobs never wait for each other.
+ * waits with claims: the job claims free accounts, works, releases the claims, then asks for the rest.
  * Two chunks of a run never work on an account at the same time: common people wait for the end of the chunk before (run/chunks.ts).
  */
 

@@ -1,8 +1,6 @@
 /**
- * Stale account ids: the gateway was wiped, or the person was deleted and registered again. Signs are an answer with another id, or an answer that
- * there is no account; or an ambiguous 404, where a registration then gives another id, or creates the account anew.
- * The person is registered anew at once, and no more of their records are sent in the run. Records delivered to the former account count as not
- * delivered: the row keys of the person are hashed in another way from then on.
+ * Stale account ids (docs/delivery.md, "A stale account"). Records delivered to the former account count as not delivered: the row keys of the
+ * person are hashed in another way from then on.
  */
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Ledger } from '../ledger/ledger.ts'

@@ -2,8 +2,7 @@
  * Identity of rows, records and batches: keyed hashes, which nobody can invert by guessing, and ids built from the hashes. Pure.
  * The same export, mapping and key give the same ids; no clock, counter or random number takes part.
  *
- * SipHash-2-4 (Aumasson and Bernstein, 2012), a keyed 64-bit hash for short messages, hashes the contents of records. Each row has a key of
- * its own. Node's hashes cost several times as much for a short message, mostly for the call.
+ * SipHash-2-4 (Aumasson and Bernstein, 2012), a keyed 64-bit hash for short messages, hashes the contents of records, by a key of each row.
  */
 import { hash } from 'node:crypto'
 import type { AccountKey, NamedProvider, ObservedTime, RecordFrame, RecordKind, RowFacts } from './record.ts'

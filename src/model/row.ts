@@ -37,12 +37,8 @@ export interface JsonRow extends Origin {
 }
 
 /**
- * Reason why a row could not be read.
- * `row-quote-broken`: a quote where RFC 4180 allows none. `row-quote-not-closed`: the record would run to the end of the file, over 1 MiB,
- * or into text on a later line; the row is then the physical line of the opening quote. `row-too-large`: a CSV line over 1 MiB, or an
- * NDJSON line, a JSON element or an HL7 v2 message over 16 MiB. `row-json-invalid`: also an object that names a key twice.
- * `rest-unreadable`: a single row for the rest of a file: the start of the next element of JSON is unknown, or a table has a second header.
- * `row-place-unclear`: a row of a workbook whose number, or a cell of it, occurs twice.
+ * Reason why a row could not be read (docs/reasons.md). `row-quote-not-closed`: the row is the physical line of the opening quote.
+ * `rest-unreadable`: a single row for the rest of a file.
  */
 export type RowFault =
   | 'row-too-short'

@@ -2,9 +2,8 @@
  * Meaning of a cron line, five fields of numbers as node-cron reads them; its instants in a time zone; fires that have come due, and decisions on
  * missed fires. Pure: the clock is handed in.
  *
- * A line with hours means times of day: each time is due once on each of its days. A time skipped by daylight saving is due at the first instant
- * after the gap; a time that comes twice is due the first time. A line for every hour (hours are `*`) counts the minutes that pass: nothing is due
- * in a gap, and a minute that comes twice is due twice. See docs/decisions/0017-daylight-saving.md.
+ * A line with hours means times of day, a line for every hour (hours are `*`) counts the minutes that pass
+ * (docs/decisions/0017-daylight-saving.md).
  */
 import { DateTime, IANAZone } from 'luxon'
 import { validateDetailed } from 'node-cron'

@@ -28,6 +28,8 @@ const NONE: readonly Warning[] = []
 /** Decides the effect of a finding, and keeps the warnings of the current row. */
 export class Checker {
   readonly effects: Checks
+  /** Last instant that is not in the future, in milliseconds. */
+  latest = Number.POSITIVE_INFINITY
   #warnings: Warning[] = []
 
   constructor(effects: Checks = Checks.parse({})) {
@@ -86,7 +88,8 @@ type DateCheck = (record: Entry, born: number) => Issue | undefined
 
 /** Compiles the check of a record's date. @param now milliseconds since the epoch */
 export function compileDateCheck(checks: Checker, now: number): DateCheck {
-  const latest = checks.effects['future-date'] === 'off' ? Number.POSITIVE_INFINITY : now + TOLERANCE
+  if (checks.effects['future-date'] !== 'off') checks.latest = now + TOLERANCE
+  const { latest } = checks
   return ({ kind, rule, observedAt }, born) => {
     if (observedAt > latest) return checks.found('future-date', kind, rule, FUTURE)
     if (observedAt < born - EARLIEST_ZONE) return checks.found('before-birth', kind, rule, UNBORN)

@@ -32,7 +32,7 @@ export function isNpi(npi: string): boolean {
   return /^[12]\d{9}$/.test(npi) && luhnHolds(`80840${npi}`)
 }
 
-/** Form of an ICD-10-CM code: a letter, a digit, a letter or digit, then up to four after a point. The last category letters are digits or A/B. */
+/** Form of an ICD-10-CM code: a letter, a digit, a letter or digit, then up to four after a point. */
 export function isIcd10Cm(code: string): boolean {
   return /^[A-Z]\d[0-9A-Z](\.[0-9A-Z]{1,4})?$/.test(code)
 }

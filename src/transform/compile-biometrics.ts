@@ -83,52 +83,14 @@ const constantUnit = (spelling: string): CompiledUnit => ({
   read: () => spelling,
 })
 
-const CUT = fault('value-part-unread', '`extract` takes a part of a number, or leaves its sign out')
-const OTHER_PARTS = fault('value-part-unread', 'the cell has more or fewer parts than the rules read of it')
+/** Unit in brackets at the end of a heading. */
+const HEADING = /[([]([^()[\]]{2,}|%)[)\]]$/
+const unitOfHeading = (heading: string): string => HEADING.exec(heading)?.[1] ?? ''
 
-/** Numbers in a text, each with its comparator or sign. A hyphen behind a digit is none. */
-const NUMBERS = /(?:[<>≤≥]=?\s*|(?<!\d\s?)[-\u2212])?\d+(?:[.,]\d+)*/g
-/** True for a number that is a part of a number of the cell: `22` of `22,5` or of `<22`. */
-const isCut = (cell: string, number: string): boolean =>
-  /^\d+(?:[.,]\d+)*$/.test(number) && cell.match(NUMBERS)?.includes(number) === false
-
-/**
- * Compiles a value. Where rules share the parts of a cell (`120/80`), a cell with other parts is none of them; `extract` takes whole
- * numbers.
- */
-function compileWholeField(
-  context: CompileContext,
-  definition: FieldDefinition,
-  path: KeyPath,
-): CompiledField {
-  const field = compileField(context, definition, path)
-  if (typeof definition === 'string') return field
-  const { from, split, extract, table, emptyWhen } = definition
-  if (extract !== undefined && table === undefined && typeof from === 'string') {
-    const { read } = compileField(context, from, path)
-    const isPart = (cell: FieldText, text: FieldText): boolean =>
-      typeof cell === 'string' && typeof text === 'string' && isCut(cell, text)
-    return {
-      ...field,
-      read(scope) {
-        const text = field.read(scope)
-        return isPart(read(scope), text) ? CUT : text
-      },
-    }
-  }
-  if (split === undefined || split.take < 0 || typeof from !== 'string') return field
-  const taken = context.listedIn(`${split.by}\n${from}`, [String(split.take)])
-  const { read } = compileField(context, { from, emptyWhen }, path)
-  const isOther = (cell: FieldText): boolean => {
-    if (typeof cell !== 'string' || cell === '' || taken.size < 2) return false
-    const last = Math.max(...[...taken].map(Number))
-    const parts = cell.split(split.by)
-    return parts.length < last || parts.slice(last).some((part) => part.trim() !== '')
-  }
-  return { ...field, read: (scope) => (isOther(read(scope)) ? OTHER_PARTS : field.read(scope)) }
-}
-
-const OTHER_UNIT_BELOW = fault('unit-mismatch', 'a line below the header gives another unit than the mapping')
+const OTHER_UNIT = fault(
+  'unit-mismatch',
+  'the heading, or a line below it, gives another unit than the mapping',
+)
 
 function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | undefined {
   const { context, name = '', path } = site
@@ -137,7 +99,7 @@ function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | u
   const subject = compileCoded(context, definition, 'biometrics', path, site.name)
   if (entry === undefined) return undefined
   const { result: value, read: valueReads } = context.readsOf(() =>
-    compileWholeField(context, definition, path),
+    compileField(context, definition, path, 'cell'),
   )
   const common = { subject, value, valueReads, optional: true, entries: new Map([[key, entry]]) }
   // A bare word is the unit itself; without a unit, the value is in the catalog's unit.
@@ -152,10 +114,15 @@ function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | u
   }
   const { from } = definition
   const below = from === undefined ? [] : (context.names.textsBelow?.(from) ?? [])
-  const isOther = below.some((text) =>
-    areOther(context, entry, [unit, text.replace(/^[([](.*)[)\]]$/, '$1')]),
-  )
-  const read = (scope: Scope): FieldText => (value.read(scope) === '' ? '' : OTHER_UNIT_BELOW)
+  const headings = context.names.trails === undefined ? valueReads.map(unitOfHeading) : []
+  // A unit in the mapping has the word where the heading is wrong; two headings cannot both be right.
+  const isGiven = definition.unit !== undefined || definition.form !== undefined
+  const told = isGiven ? headings : [unit, ...headings]
+  const isOther =
+    (definition.form === undefined && areOther(context, entry, told)) ||
+    (!isGiven && headings.some((text) => isOfAnother(context, entry, text))) ||
+    below.some((text) => areOther(context, entry, [unit, text.replace(/^[([](.*)[)\]]$/, '$1')]))
+  const read = (scope: Scope): FieldText => (value.read(scope) === '' ? '' : OTHER_UNIT)
   return {
     ...common,
     value: isOther ? { ...value, read } : value,
@@ -168,7 +135,7 @@ function longForm(site: RuleSite, definition: LongBiometricDefinition): Form {
   const { unit, status, code } = definition
   const subject = compileCoded(context, definition, 'biometrics', path, site.name)
   const { result: value, read: valueReads } = context.readsOf(() =>
-    compileWholeField(context, definition.value, [...path, 'value']),
+    compileField(context, definition.value, [...path, 'value'], 'cell'),
   )
   return {
     subject,
@@ -249,7 +216,7 @@ export function compileBiometric(
     ]),
   )
 
-  /** Withdraws a result without reading its value: the value may be missing by now, and does not identify the delivered record. */
+  /** Withdraws a result without its value, which may be missing by now. */
   const takeBack = (
     { leftOut }: LeftOut,
     key: ReturnType<CompiledCode['read']>,
@@ -343,7 +310,7 @@ interface MeasurementWriter {
   ) => RuleResult
 }
 
-/** Writes the record of one measurement (interface, "Biometric record, as sent"). Builds its constant text once for each catalog entry. */
+/** Writes the record of one measurement (interface, "Biometric record, as sent"). */
 function compileMeasurement(
   { context, source }: RuleSite,
   entry: BiometricEntry,
@@ -454,6 +421,13 @@ function areOther(
   )
 }
 
+/** True for a unit of other measurements, which does not convert: `mmol/mol` of HbA1c in %. */
+function isOfAnother(context: CompileContext, entry: BiometricEntry, text: string): boolean {
+  const unit = text === '' ? undefined : context.units.resolve(text)
+  const isOfCatalog = context.catalog.biometrics.values().some((other) => other.unit === unit)
+  return isOfCatalog && !conversionOf(context, entry, text).ok
+}
+
 const unknownUnit = (message: string): Conversion => ({ ok: false, code: 'unit-unknown', message })
 
 function conversionOf(context: CompileContext, entry: BiometricEntry, unit: FieldText): Conversion {
@@ -485,9 +459,8 @@ type Ranged = Pick<
   'refRange' | 'refLow' | 'refHigh' | 'refUnit'
 >
 
-/** A bound of FHIR, whose unit stands beside it; a column whose heading ends with a unit. */
+/** A bound of FHIR, whose unit stands beside it. */
 const FHIR_BOUND = /^(.*referenceRange.*\.(?:low|high))\.value$/
-const HEADING = /[([]([^()[\]]{2,})[)\]]$/
 
 /** Units of a range: as the mapping says, or beside its bounds, or in their headings. */
 function unitFields({ names, units }: CompileContext, { refUnit }: Ranged, reads: readonly string[]) {
@@ -495,7 +468,7 @@ function unitFields({ names, units }: CompileContext, { refUnit }: Ranged, reads
   return reads.flatMap((name): FieldDefinition[] => {
     const [, bound] = FHIR_BOUND.exec(name) ?? []
     if (bound !== undefined) return [{ firstOf: [`${bound}.code`, `${bound}.unit`] }]
-    const [, constant = ''] = names.trails === undefined ? (HEADING.exec(name) ?? []) : []
+    const constant = names.trails === undefined ? unitOfHeading(name) : ''
     return units.resolve(constant) === undefined ? [] : [{ constant }]
   })
 }

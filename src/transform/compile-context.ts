@@ -137,7 +137,8 @@ export class CompileContext implements MappingResources {
   readonly checks: Checker
   readonly names: Names
   readonly #conventions: Conventions
-  readonly #blank: ReadonlySet<string>
+  /** Texts that count as empty in the whole mapping. */
+  readonly blanks: ReadonlySet<string>
   readonly #levels: readonly string[]
   readonly #place: (path: KeyPath) => Place
 
@@ -158,7 +159,7 @@ export class CompileContext implements MappingResources {
     this.#conventions = conventions
     this.readNumber = compileNumber(conventions.number, this.exponents)
     this.checks = new Checker(conventions.checks)
-    this.#blank = new Set(conventions.emptyWhen)
+    this.blanks = new Set(conventions.emptyWhen)
     this.names = names
     this.#levels = levels
     this.#place = place
@@ -197,12 +198,12 @@ export class CompileContext implements MappingResources {
     }
     if (!this.names.isLevel(name)) this.reads.push({ name, place: this.#place(path) })
     const located = this.attempt(path, () => this.names.locate(name), { branch: 0, read: () => '' })
-    if (this.#blank.size === 0) return located
+    if (this.blanks.size === 0) return located
     return {
       branch: located.branch,
       read: (scope) => {
         const text = located.read(scope)
-        return text !== null && this.#blank.has(text) ? '' : text
+        return text !== null && this.blanks.has(text) ? '' : text
       },
     }
   }
@@ -246,11 +247,6 @@ export class CompileContext implements MappingResources {
     for (const text of texts) listed.add(text)
     this.#listed.set(column, listed)
     return listed
-  }
-
-  /** True for a text that counts as empty in the whole mapping. */
-  isBlank(text: string): boolean {
-    return this.#blank.has(text)
   }
 
   /** An inline table, or a table of `mappings/tables`. */

@@ -29,20 +29,35 @@ import { branchOf, type Scope } from './scope.ts'
 const NOT_IN_TABLE = fault('value-not-in-table', 'the value is not in the table')
 const NOT_EXTRACTED = fault('value-not-extracted', 'the expression of `extract` does not match the value')
 
-/** Compiles one field; problems go to the context's findings. */
+/** Reach of a measurement's field: `split` leaves no part of the cell unread, `extract` no part of a number; or `extract` alone. */
+type Reach = 'cell' | 'number'
+
+/** Compiles one field; problems go to the context's findings. @param reach of a value of a measurement */
 export function compileField(
   context: CompileContext,
   definition: FieldDefinition,
   path: KeyPath,
+  reach?: Reach,
 ): CompiledField {
   if (typeof definition !== 'string')
-    return withSteps(compileSource(context, definition, path), compileSteps(context, definition, path))
+    return withSteps(
+      compileSource(context, definition, path, reach),
+      compileSteps(context, definition, path, reach),
+    )
   const joined = context.joined(definition, path)
   if (joined !== undefined) return { ...joined, from: definition }
   const { read, branch } = context.locate(definition, path)
-  if (context.names.faultOf === undefined)
-    return { from: definition, branch, read: (scope) => read(scope) ?? NOT_SCALAR }
-  return { from: definition, branch, read: (scope) => context.textOf(read(scope)) }
+  const steps = reach === undefined ? [] : compileBlankNumbers(context)
+  const { faultOf } = context.names
+  return withSteps(
+    {
+      from: definition,
+      branch,
+      read:
+        faultOf === undefined ? (scope) => read(scope) ?? NOT_SCALAR : (scope) => context.textOf(read(scope)),
+    },
+    steps,
+  )
 }
 
 /** Parts of `firstOf`, each with the steps of the whole; without `firstOf`, the field alone. */
@@ -69,20 +84,28 @@ const withSteps = ({ from, branch, read }: CompiledField, steps: readonly Step[]
   ),
 })
 
-function compileSource(context: CompileContext, definition: FieldObject, path: KeyPath): CompiledField {
+function compileSource(
+  context: CompileContext,
+  definition: FieldObject,
+  path: KeyPath,
+  reach?: Reach,
+): CompiledField {
   const { constant, firstOf, concat, separator = '', expression } = definition
   if (constant !== undefined) return { from: undefined, branch: 0, read: () => constant }
   if (expression !== undefined) return compileExpression(context, expression, [...path, 'expression'])
   if (firstOf !== undefined)
-    return combine(compileParts(context, firstOf, [...path, 'firstOf']), (parts, scope) => {
-      for (const part of parts) {
-        const text = part.read(scope)
-        if (text !== '') return text
-      }
-      return ''
-    })
+    return combine(
+      compileParts(context, firstOf, [...path, 'firstOf'], reach, reach && 'number'),
+      (parts, scope) => {
+        for (const part of parts) {
+          const text = part.read(scope)
+          if (text !== '') return text
+        }
+        return ''
+      },
+    )
   if (concat !== undefined)
-    return combine(compileParts(context, concat, [...path, 'concat']), (parts, scope) => {
+    return combine(compileParts(context, concat, [...path, 'concat'], reach), (parts, scope) => {
       const texts: string[] = []
       for (const part of parts) {
         const text = part.read(scope)
@@ -94,11 +117,19 @@ function compileSource(context: CompileContext, definition: FieldObject, path: K
   return compileField(context, definition.from ?? '', [...path, 'from'])
 }
 
+/** @param reach of a part that alone reads its column; `shared`: of parts of one column */
 const compileParts = (
   context: CompileContext,
   parts: readonly FieldDefinition[],
   path: KeyPath,
-): CompiledField[] => parts.map((part, at) => compileField(context, part, [...path, at]))
+  reach?: Reach,
+  shared?: Reach,
+): CompiledField[] => {
+  const columns = parts.map((part) => (typeof part === 'string' ? part : part.from))
+  const isShared = (at: number): boolean =>
+    columns[at] !== undefined && columns.indexOf(columns[at]) !== columns.lastIndexOf(columns[at])
+  return parts.map((part, at) => compileField(context, part, [...path, at], isShared(at) ? shared : reach))
+}
 
 function combine(
   parts: readonly CompiledField[],
@@ -115,23 +146,46 @@ function combine(
 /** Step on a non-empty text. */
 type Step = (text: string) => FieldText
 
-function compileSteps(context: CompileContext, definition: FieldSteps, path: KeyPath): Step[] {
+function compileSteps(
+  context: CompileContext,
+  definition: FieldObject,
+  path: KeyPath,
+  reach?: Reach,
+): Step[] {
   const steps: Step[] = []
-  const { emptyWhen, split, extract, case: letters, table, otherwise } = definition
+  const {
+    from,
+    expression,
+    constant,
+    emptyWhen,
+    split,
+    extract,
+    case: letters,
+    table,
+    otherwise,
+  } = definition
   if (emptyWhen !== undefined) {
     const blank = new Set(emptyWhen)
     steps.push((text) => (blank.has(text) ? '' : text))
   }
   if (split !== undefined) {
     const at = split.take > 0 ? split.take - 1 : split.take
-    steps.push((text) => text.split(split.by).at(at)?.trim() ?? '')
+    const isOther =
+      reach === 'cell' && from !== undefined ? compileOtherParts(context, from, split) : undefined
+    steps.push((text) => {
+      const parts = text.split(split.by)
+      return isOther?.(parts) === true ? OTHER_PARTS : (parts.at(at)?.trim() ?? '')
+    })
   }
   if (extract !== undefined) {
-    const expression = RE2JS.compile(extract)
-    const group = expression.groupCount() > 0 ? 1 : 0
+    const pattern = RE2JS.compile(extract)
+    const group = pattern.groupCount() > 0 ? 1 : 0
+    // A table gives the text a meaning of its own; the result of a calculation is no cell.
+    const isWhole = reach !== undefined && table === undefined && expression === undefined
     steps.push((text) => {
-      const matcher = expression.matcher(text)
-      return matcher.find() ? (matcher.group(group) ?? '').trim() : NOT_EXTRACTED
+      const matcher = pattern.matcher(text)
+      const found = matcher.find() ? (matcher.group(group) ?? '').trim() : NOT_EXTRACTED
+      return isWhole && typeof found === 'string' && isCut(text, found) ? CUT : found
     })
   }
   if (letters === 'upper') steps.push((text) => text.toUpperCase())
@@ -143,7 +197,54 @@ function compileSteps(context: CompileContext, definition: FieldSteps, path: Key
       (text) => values.get(text) ?? (otherwise === undefined ? NOT_IN_TABLE : (unlisted(text) ?? otherwise)),
     )
   }
-  return steps
+  const isWord = table !== undefined || constant !== undefined
+  return reach === undefined || isWord ? steps : [...steps, ...compileBlankNumbers(context, emptyWhen)]
+}
+
+/** A number without sign of plus, zeros around it, and its mark: `-9.50` is `-9,5`. */
+const SPELLED = /^(?:\+|(-))?0*(\d+)(?:[.,](\d*?)0*)?$/
+function numberWord(text: string): string | undefined {
+  const [, sign = '', digits, fraction = ''] = SPELLED.exec(text) ?? []
+  return digits === undefined
+    ? undefined
+    : `${/[1-9]/.test(digits + fraction) ? sign : ''}${digits}.${fraction}`
+}
+
+/** Rejects another spelling of a number that counts as empty: `999.0` of `999`. @param emptyWhen of the field, beside that of the row */
+function compileBlankNumbers(context: CompileContext, emptyWhen: readonly string[] = []): Step[] {
+  const numbers = new Set([...context.blanks, ...emptyWhen].flatMap((text) => numberWord(text) ?? []))
+  return numbers.size === 0 ? [] : [(text) => (numbers.has(numberWord(text) ?? '') ? UNLISTED : text)]
+}
+
+const CUT = fault('value-part-unread', '`extract` takes a part of a number, or leaves its sign out')
+const OTHER_PARTS = fault('value-part-unread', 'the cell has more or fewer parts than the rules read of it')
+
+/** `<`, `≥`, `> or =`, and `<` as written in HTML. */
+const COMPARATOR = /(?:[<>≤≥＜＞≦≧⩽⩾]|&[lg][te];)(?:\s*(?:or\b|\/))?\s*=?\s*/.source
+/** A hyphen behind a digit is no sign. */
+const MINUS = /(?<!\d\s?)[-\u2212]/.source
+/** Digits in threes, or with marks; the first mark may stand before all digits: `.9`. */
+const DIGITS = /(?:\d{1,3}(?:[ '’\u00a0\u2009\u202f]\d{3}(?!\d))+|[.,]?\d+)(?:[.,]\d+)*(?:e[+-]?\d+)?/.source
+/** Numbers in a text, each with its comparator or sign. */
+const NUMBERS = new RegExp(`(?:${COMPARATOR}|${MINUS})?${DIGITS}`, 'gi')
+/** True for a number that is a part of a number of the cell: `22` of `22,5` or of `<22`. */
+const isCut = (cell: string, number: string): boolean =>
+  /^\d+(?:[.,]\d+)*$/.test(number) && cell.match(NUMBERS)?.includes(number) === false
+
+/** Compiles the test for cells with other parts than all rules of the column read, from both ends. */
+function compileOtherParts(
+  context: CompileContext,
+  column: string,
+  { by, take }: NonNullable<FieldSteps['split']>,
+): (parts: readonly string[]) => boolean {
+  const taken = context.listedIn(`${by}\n${column}`, [String(take)])
+  return (parts) => {
+    if (taken.size < 2) return false
+    const places = [...taken].map(Number)
+    const [first, last] = [Math.max(0, ...places), Math.max(0, ...places.map((place) => -place))]
+    const between = parts.slice(first, parts.length - last)
+    return parts.length < first + last || between.some((part) => part.trim() !== '')
+  }
 }
 
 export interface CompiledCondition {
@@ -243,7 +344,7 @@ function compileTest(
 
 const UNLISTED = fault(
   'spelling-unlisted',
-  'the cell has another spelling of a word of the mapping, or of a key of the join',
+  'the cell has another spelling of a word or number of the mapping, or of a key of the join',
   HIDES_TEXT,
 )
 /** Words of flags. */
@@ -280,7 +381,7 @@ export function compileUnlisted(listed: Iterable<string>): (text: string) => Fau
  * another condition on the column lists that spelling.
  */
 function oneOf(context: CompileContext, name: string, texts: readonly string[], path: KeyPath): TextTest {
-  const blank = texts.find((text) => context.isBlank(text))
+  const blank = texts.find((text) => context.blanks.has(text))
   if (blank !== undefined)
     context.report(path, `"${blank}" is empty by row.emptyWhen, so the condition never holds: write absent`)
   const values = new Set(texts)

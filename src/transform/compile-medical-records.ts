@@ -28,7 +28,7 @@ interface Part {
 const missing = (name: string): Fault => fault('value-missing', `there is no ${name}`)
 const NO_DATE = fault(
   'date-invalid',
-  "the date matches none of the mapping's formats, or is a birth date before 1900",
+  "the date matches none of the mapping's formats, or is a birth date before 1900 or in the future",
 )
 const NO_DISCLOSURE = fault('disclosure-unknown', 'the interface does not have this disclosure')
 const NO_FLAG = fault('flag-not-true-or-false', 'the field is neither true nor false')
@@ -65,10 +65,10 @@ function partsOf(
   const dated = (
     at: KeyPath,
     { format, century, ...written }: FieldObject & Parameters<typeof compileDay>[0],
-    compile = compileDay,
+    compile: typeof compileBirthDate = compileDay,
   ): void => {
     const field = fieldOf(at, written)
-    const dayOf = compile({ format, century })
+    const dayOf = compile({ format, century }, context.checks)
     parts.push({
       at,
       field,

@@ -174,7 +174,7 @@ export function nameFault(text: string): keyof typeof DAMAGE | undefined {
   return DAMAGED_NAME.test(text) ? 'damaged' : undefined
 }
 
-/** Compiles registration. All six fields are required: the interface does not name optional fields ("Registration"). */
+/** Compiles registration. All six fields are required: the interface names none as optional. */
 function compileRegister(context: CompileContext, register: RegisterDefinition): CompiledPerson {
   const fieldOf = (name: keyof RegisterDefinition) => ({
     name,
@@ -185,6 +185,7 @@ function compileRegister(context: CompileContext, register: RegisterDefinition):
   const last = fieldOf('lastName')
   const fields = [first, last, fieldOf('gender'), fieldOf('postalCode'), birth]
   const dayOf = compileBirthDate(register.dateOfBirth)
+  const registeredDay = compileBirthDate(register.dateOfBirth, context.checks)
   const isChecked = context.checks.effects['damaged-key'] === 'reject'
   const textOf = ({ field }: typeof birth, scope: Scope): string => {
     const text = field.read(scope)
@@ -214,12 +215,12 @@ function compileRegister(context: CompileContext, register: RegisterDefinition):
         values[name] = text
       }
       const { firstName = '', lastName = '', gender = '', postalCode = '' } = values
-      const dateOfBirth = dayText(dayOf(values['dateOfBirth'] ?? ''))
+      const dateOfBirth = dayText(registeredDay(values['dateOfBirth'] ?? ''))
       if (dateOfBirth === undefined)
         return refused(
           'registration-date-invalid',
           birth.field,
-          "the date of birth matches none of the mapping's formats, or is before 1900",
+          "the date of birth matches none of the mapping's formats, is before 1900, or lies in the future",
         )
       const { reference: partnerAccountId } = account
       const registration = { dateOfBirth, firstName, gender, lastName, partnerAccountId, postalCode }

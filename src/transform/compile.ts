@@ -261,7 +261,7 @@ const KIND_OF = new Map<string, RecordKind>([
   ['careTeams', 'careTeam'],
 ])
 
-/** Rejects the record where a condition of the rule cannot be decided; in a section with one record a row, rejects the row. */
+/** Rejects the record of an undecidable condition; in a section with one record a row, the row. */
 function guardedRule(rule: CompiledRule, section: string, name: string | undefined): CompiledRule {
   const kind = KIND_OF.get(section)
   if (kind === undefined) return rule

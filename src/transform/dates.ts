@@ -103,12 +103,22 @@ const EARLIEST_BIRTH = Date.UTC(1900, 0, 1)
 /** Afternoon of UTC: midnight of the next day at a place in the east, as programs write a day without a time. */
 const NEXT_DAY_IN_THE_EAST = /T(?:1[1-9]|2[0-3]):?[0-5]\d.*(?:Z|[+-]00(?::?00)?)$/
 
-/** Compiles forms of a birth date like `compileDay`; also undefined before 1900, and for a time of UTC that may be of the next day. */
-export function compileBirthDate(forms: DayForms): (text: string) => number | undefined {
+/** A year, which a spreadsheet's count of days would place in 1905. */
+const YEAR = /^(?:19|20)\d\d$/
+
+/**
+ * Compiles forms of a birth date like `compileDay`; also undefined before 1900, for a year alone, and for a time of UTC that may be of
+ * the next day.
+ * @param bounds `latest`: the last instant that has come, in milliseconds; a later day is undefined
+ */
+export function compileBirthDate(
+  forms: DayForms,
+  bounds: { readonly latest: number } = { latest: LAST_DAY },
+): (text: string) => number | undefined {
   const dayOf = compileDay(forms)
   return (text) => {
-    const day = NEXT_DAY_IN_THE_EAST.test(text) ? undefined : dayOf(text)
-    return day !== undefined && day >= EARLIEST_BIRTH ? day : undefined
+    const day = NEXT_DAY_IN_THE_EAST.test(text) || YEAR.test(text) ? undefined : dayOf(text)
+    return day !== undefined && day >= EARLIEST_BIRTH && day <= bounds.latest ? day : undefined
   }
 }
 

@@ -1,8 +1,7 @@
 /**
  * Expressions (JSONata, docs/mapping.md): the fallback where the mapping language is not enough. An expression sees nothing but the
  * row, always gives equal results for equal rows, and ends. The cost of an evaluation is counted in steps and in produced units,
- * not in time. Every result of a step is paid for before the next step can enlarge it, and every call that can make much from small
- * arguments. A single step makes at most JSONata's longest range, ten million numbers.
+ * not in time (docs/decisions/0023-expressions-pay.md).
  */
 import { createRequire } from 'node:module'
 import type jsonata from 'jsonata'
@@ -27,7 +26,7 @@ const REFUSED: ReadonlySet<unknown> = new Set([
   '__evaluate_exit',
 ])
 
-/** Loads JSONata with the first expression: few mappings have any. The option is global, and missing in the package's types. */
+/** Loads JSONata with the first expression: few mappings have any. The package's types lack the option. */
 type Parse = (text: string, options: { readonly RegexEngine: unknown }) => jsonata.Expression
 
 const parse = (written: string): jsonata.Expression => {
@@ -76,7 +75,7 @@ export function compileExpression(context: CompileContext, written: string, path
     branch: branchOf(...variables.map(([, variable]) => variable)),
     read(scope) {
       const bindings = Object.fromEntries(variables.map(([name, { place }]) => [name, scope[place]]))
-      const subject = context.names.subject(scope, (cell) => context.isBlank(cell))
+      const subject = context.names.subject(scope, (cell) => context.blanks.has(cell))
       if (faultOf !== undefined)
         for (const [column, cell] of Object.entries(subject ?? {})) {
           const fault = isRead(column) && typeof cell === 'string' ? faultOf(cell) : undefined
@@ -104,7 +103,7 @@ function asText(
   if (typeof value === 'number' && !Number.isFinite(value)) return FAILED
   const text = textOf(value)
   if (text === undefined) return NOT_SCALAR
-  return context.isBlank(text) ? '' : text
+  return context.blanks.has(text) ? '' : text
 }
 
 /** Formats numbers like JSONata's own $string: 15 significant digits. */
@@ -141,7 +140,7 @@ class TooCostly extends Error {
 
 type Sizes = WeakMap<object, number> | undefined
 
-/** Sizes of finished values: a part of a row is measured once. Not used with transformations: a transformation changes its copies. */
+/** Sizes of finished values, each measured once. Not for transformations, which change their copies. */
 const SIZES: Sizes = new WeakMap()
 
 const meter = { steps: 0, depth: 0, units: 0, filled: new Set<Node>(), isIncomplete: false }

@@ -90,7 +90,7 @@ export function compileJoins(
           if (found === DOUBLED) return SEVERAL_FOUND
           const text = cell(found)
           if (text === null) return NOT_SCALAR
-          if (context.isBlank(text)) return ''
+          if (context.blanks.has(text)) return ''
           return (isWorkbook ? cellFault(text) : undefined) ?? text
         },
       }
@@ -98,7 +98,7 @@ export function compileJoins(
   }
 }
 
-/** Joins a table of `mappings/tables`. The table is held in memory, and therefore bounded. A run uses the table of the mapping's snapshot. */
+/** Joins a table of `mappings/tables`, held in memory and therefore bounded. */
 function joinTable(
   context: CompileContext,
   { table = '', key }: JoinDefinition,

@@ -61,15 +61,18 @@ function withoutExponent(text: string): string | undefined {
  * Tokens that tell numbers from strings in JSON: a backslash with the next character occurs only in strings, a number counts only
  * outside.
  */
-const OF_JSON = /\\.|"|-?\d+(?:\.\d+)?[eE][+-]?\d+/gs
+const OF_JSON = /\\.|"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gs
+const POINTED = /^-?\d+\.\d+$/
 
 /**
- * Numbers with an exponent in the current row. In JSON an exponent loses nothing; a text in this form was damaged by a spreadsheet.
- * Values reach the mapping as texts: the row's own text, searched once a value looks like an exponent, shows the real numbers.
+ * JSON numbers in the current row. Their exponent loses nothing, and their point is the decimal mark; a text with an exponent was
+ * damaged by a spreadsheet, a text with a point has the marks of the mapping. Values reach the mapping as texts: the row's own text,
+ * searched once a value may be such a number, shows the real ones.
  */
 export class Exponents {
   #document = ''
   #numbers: Set<string> | undefined
+  readonly #texts = new Set<string>()
 
   /** @param document text of a JSON row; else '' */
   begin(document: string): void {
@@ -84,12 +87,21 @@ export class Exponents {
     return this.#numbers.has(text) ? withoutExponent(text) : undefined
   }
 
+  /** A number with a point, or the fault where the row has it as a text, too; undefined for any other text. */
+  pointed(text: string): NumberText | undefined {
+    if (this.#document === '' || !POINTED.test(text)) return undefined
+    this.#numbers ??= this.#find()
+    if (!this.#numbers.has(text)) return undefined
+    return this.#texts.has(text) ? NOT_A_NUMBER : text
+  }
+
   #find(): Set<string> {
     const found = new Set<string>()
+    this.#texts.clear()
     let isString = false
     for (const [token] of this.#document.matchAll(OF_JSON)) {
       if (token === '"') isString = !isString
-      else if (!isString) found.add(token)
+      else (isString ? this.#texts : found).add(token)
     }
     return found
   }
@@ -108,7 +120,7 @@ export interface NumberFormat {
 export function compileNumber(format: NumberFormat | undefined, exponents = new Exponents()): NumberReader {
   const read = compileMarks(format)
   return (raw) => {
-    const number = read(raw)
+    const number = (format?.decimal === ',' ? exponents.pointed(raw) : undefined) ?? read(raw)
     return typeof number === 'string' ? number : (exponents.plain(raw) ?? number)
   }
 }

@@ -99,7 +99,7 @@ export function ordinalRule(name: string, ordinals: Map<string, number>): string
   return `${name}-${ordinal}`
 }
 
-/** Name of the next record of a rule: the rule's name, or else its subject; with an ordinal where a row can give several records. */
+/** Name of the next record of a rule; with an ordinal where a row can give several. */
 export function recordRule(
   name: string | undefined,
   of: string,

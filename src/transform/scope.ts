@@ -52,7 +52,7 @@ export interface Names {
   subject(scope: Scope, meansNothing: (cell: string) => boolean): JsonValue
   /** Trails of a name into a row: from its own start, then from each outer level, the outermost last. Columns have none. */
   trails?(name: string): readonly Trail[]
-  /** Further names for expressions: the context and the levels, with their places in a scope, and the levels to enter first. */
+  /** Further names for expressions: the context and the levels, with their places in a scope. */
   readonly variables: ReadonlyMap<string, { readonly place: number; readonly branch: Branch }>
 }
 

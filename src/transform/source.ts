@@ -6,7 +6,7 @@ import { compileField } from './compile-field.ts'
 import type { RowBlock } from './mapping-definition.ts'
 import type { Scope } from './scope.ts'
 
-/** End of a record's JSON text: the source object, up to the batch id. Cutting the batch adds `batchId` and `persistentRecordId`. */
+/** End of a record's JSON text: the source object, up to the ids of the batch and record. */
 export interface SourceText {
   readonly type: string
   /** Text before the row's key (`resourceKey`); `afterKey`: text after it. */

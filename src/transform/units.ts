@@ -209,7 +209,7 @@ export function createUnits(
   }
 }
 
-/** Checks a UCUM code. Avoids the library's public function: it prints failing texts, and no content of an export may be printed. */
+/** Checks a UCUM code. The library's public function prints failing texts: no content of an export may be printed. */
 function isUcum(code: string): boolean {
   try {
     const [unit, , messages] = ucum().unitStrings.parseString(code, 'validate', false)

@@ -72,7 +72,7 @@ export interface DriftWatch {
   end(runLedger: WatchNotes, exportRow: number): Promise<readonly DriftFinding[]>
 }
 
-/** Undefined if there is nothing to compare: the job does not want it, or this very content was delivered before. */
+/** Undefined if the job does not want it, or this very content was delivered before. */
 export async function watchDrift(
   memory: WatchMemory,
   mapping: LoadedMapping,
@@ -376,7 +376,7 @@ function medianDrift(
   return [...moved, { measure: 'values', level: 'warn', message, change: 1 }]
 }
 
-/** Factor by which the usual span of days must grow, and by more than a month, before swapped day and month are suspected. */
+/** Growth of the usual span of days, and by more than a month, that suggests swapped day and month. */
 const SPREAD = 2
 const MONTH = 31
 
@@ -411,7 +411,7 @@ const fitFindings = (suspicions: readonly Suspicion[], fit: DriftDefinition['fit
           message: `${rule === null ? '' : `${rule}: `}${message} (${finding})`,
         }))
 
-/** Finding that every row was skipped: strange without any history, except for exports that usually bring nothing. */
+/** Finding that every row was skipped, except of exports that usually bring nothing. */
 function emptyHanded({ current: { rows, skipped }, earlier, rules }: Compared): DriftFinding[] {
   const {
     after,
@@ -448,7 +448,7 @@ function checkDrift({ current: { rows, warnings }, earlier, rules }: Compared): 
   })
 }
 
-/** Finds values mirrored or moved as a whole since earlier deliveries: flags the other way round, swapped names, times of another zone. */
+/** Finds values mirrored or moved as a whole: inverted flags, swapped names, times of another zone. */
 function swappedDrift({ current, earlier, rules: { after, mix, values } }: Compared): DriftFinding[] {
   const before = earlier.map(({ profile }) => profile)
   const flags = Object.keys(current.rules).flatMap((rule) => {

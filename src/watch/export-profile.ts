@@ -169,7 +169,7 @@ function addSample(sample: Writable<ColumnProfile['sample']>, text: string | nul
   if (/^[-+]?[\d.,]*\d$/.test(text)) sample.numbers++
 }
 
-/** Counts rows by rule. A rule of a level, or of coded rows, numbers its records: the first stands for the row. */
+/** Counts rows by rule: of numbered records, the first stands for the row. */
 function createMix({ definition }: LoadedMapping) {
   const { biometrics, conditions, careTeams } = definition
   const named = [biometrics, conditions, careTeams].flatMap((rules) =>
@@ -288,7 +288,7 @@ function csvColumns(context: CompileContext, header: readonly string[]): Columns
       if (row.kind !== 'cells') return
       for (let at = 0; at < positions.length; at++) {
         const text = (row.cells[positions[at] ?? at] ?? '').trim()
-        onValue(at, context.isBlank(text) ? '' : text)
+        onValue(at, context.blanks.has(text) ? '' : text)
       }
     },
   }

@@ -34,7 +34,7 @@ export interface NameWords {
 const LONGEST_NAME = 200
 const BRACKETS = /[([]([^()[\]]*)[)\]]\s*$/
 
-/** Words before the brackets of a name, and within. Synonyms need no more: to look for the unit of each would load the library of units. */
+/** Words before the brackets of a name, and within, without a look at the library of units. */
 function wordsOf(name: string) {
   const short = name.slice(0, LONGEST_NAME)
   const bare = short.replace(BRACKETS, '')
@@ -83,7 +83,7 @@ function telling(words: readonly string[], silent: readonly string[]): readonly 
   return left.length > 0 ? left : words
 }
 
-/** Removes diacritics: `Größe` and `Prénom` become `Grosse` and `Prenom`, as exports spell names both ways. */
+/** Removes diacritics: `Größe` becomes `Grosse`, as exports spell names both ways. */
 const plainLetters = (text: string): string =>
   text.replaceAll('ß', 'ss').replaceAll('µ', 'u').normalize('NFD').replaceAll(/\p{M}/gu, '')
 
@@ -184,7 +184,7 @@ function createDictionary(
   }
 }
 
-/** Matches `Chol/HDL`, the ratio of two measurements; undefined for a single one. The denominator is last in the name of a ratio. */
+/** Matches `Chol/HDL`, a ratio with the denominator last; undefined for a single measurement. */
 function ratioOf(
   sides: NameWords['sides'],
   read: (words: readonly string[]) => NameMatch | undefined,

@@ -422,6 +422,27 @@ biometrics:
     expect(mapped(outcome).records.map(({ rule, value }) => `${rule} ${value}`)).toEqual(made)
   })
 
+  it.each([
+    ['take: 1 }, extract: "([0-9]+)"', 'take: 2 }, extract: "([0-9]+)"'],
+    ['take: 1 }', 'take: -1 }'],
+    ['take: -2 }', 'take: -1 }'],
+  ])('are all of them, from whichever end, and with further steps: %s, %s', (systolic, diastolic) => {
+    const map = csvMapper(
+      `mapping: parts
+read: { format: csv }
+row: { key: [id], account: { reference: id }, observedAt: { from: day, format: ISO, zone: UTC }, source: { name: N, type: t } }
+biometrics:
+  systolic-bp: { from: bp, split: { by: /, ${systolic} }
+  diastolic-bp: { firstOf: [{ from: bp, split: { by: /, ${diastolic} }, weight] }
+`,
+      PRESSURE,
+    )
+    const both = ['systolic-bp: value-part-unread bp', 'diastolic-bp: value-part-unread bp, weight']
+    for (const bp of ['120/80/65', '120/80, 118/78', '80'])
+      expect(faults(map({ id: '1', day: '2026-02-04', bp }))).toEqual(both)
+    expect(faults(map({ id: '1', day: '2026-02-04', bp: '120/80' }))).toEqual([])
+  })
+
   it('are as many as the mapping says where a single rule reads the cell', () => {
     const outcome = mapped(pressure({ id: '1', day: '2026-02-04', weight: '80 kg', dose: '1;62' }))
     expect(outcome.records.map(({ rule, value }) => `${rule} ${value}`)).toEqual([

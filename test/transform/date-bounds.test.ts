@@ -170,6 +170,23 @@ describe('a birth date', () => {
     expect(person(mapping, '04/12/1979').registers).toBe('1979-04-12')
   })
 
+  it.each(['1980', '1905', '2020'])('of %s, which may be a year, is no day of a spreadsheet', (dob) => {
+    const mapping = register('{ from: dob, format: [ISO, EXCEL] }')
+    expect(person(mapping, dob).registers).toBe('registration-date-invalid')
+    expect(person(mapping, '29312').registers).toBe('1980-04-01')
+  })
+
+  it('more than a day in the future registers nobody, unless the check is off', () => {
+    // The clock of the tests shows 2027-01-01T00:00Z.
+    expect(person(register('dob'), '2027-01-02').registers).toBe('2027-01-02')
+    expect(person(register('dob'), '2027-01-03')).toMatchObject({
+      registers: 'registration-date-invalid',
+      faults: ['systolic-bp: date-before-birth -'],
+    })
+    const off = register('dob').replace('row:\n', 'row:\n  checks: { future-date: off }\n')
+    expect(person(off, '2027-01-03').registers).toBe('2027-01-03')
+  })
+
   it('after the observation rejects that, as the century is wrong then', () => {
     const mapping = register('{ from: dob, format: MM/dd/yy, century: 1990 }')
     expect(person(mapping, '04/12/79', '2026-02-04').faults).toEqual(['systolic-bp: date-before-birth -'])

@@ -101,6 +101,18 @@ describe('a number of JSON with an exponent', () => {
     expect(sent(german(withValue('1.205E+2')))).toBe('120.5')
   })
 
+  it('has a point, whatever the marks of the texts beside it', () => {
+    const german = documents('biometrics: { ferritin: { from: $.v, number: { decimal: ",", group: "." } } }')
+    expect(sent(german(withValue('1.234')))).toBe('1.234')
+    expect(sent(german(withValue('12.5')))).toBe('12.5')
+    expect(sent(german(withValue('"1.234"')))).toBe('1234')
+    expect(sent(german(withValue('"12,5"')))).toBe('12.5')
+    expect(faults(german(withValue('"12.5"')))).toEqual(['ferritin: value-not-a-number $.v'])
+    // The mapping reads texts: the number, or the text beside it.
+    expect(faults(german(withValue('1.234,"w":"1.234"')))).toEqual(['ferritin: value-not-a-number $.v'])
+    expect(sent(german(withValue('"5.000"')))).toBe('5000')
+  })
+
   it('is no such number in the next row', () => {
     expect(sent(map(withValue('1.2E+2')))).toBe('120')
     expect(faults(map(withValue('"1.2E+2"')))).toEqual(['body-weight: value-in-scientific-notation $.v'])

@@ -103,8 +103,39 @@ describe('a value taken out of a text', () => {
     ['>= 22.5', [], ['bmi: value-part-unread v']],
     ['-22.5', [], ['bmi: value-part-unread v']],
     ['\u221222.5', [], ['bmi: value-part-unread v']],
+    ['\uff1c22.5', [], ['bmi: value-part-unread v']],
+    ['&lt;22.5', [], ['bmi: value-part-unread v']],
+    ['> or = 22.5', [], ['bmi: value-part-unread v']],
+    ['2.25E+01', [], ['bmi: value-part-unread v']],
+    ['22 100', [], ['bmi: value-part-unread v']],
+    ["22'100", [], ['bmi: value-part-unread v']],
   ])('of %j: %j, rejected %j', (v, taken, rejected) => {
     expect([values(map, { v }), refused(map, { v })]).toEqual([taken, rejected])
+  })
+
+  it('keeps a mark before all digits: .9 is no 9', () => {
+    const digits = mapper('  creatinine: { from: v, extract: "([0-9]+(?:\\\\.[0-9]+)?)" }')
+    expect(refused(digits, { v: '.9 mg/dL' })).toEqual(['creatinine: value-part-unread v'])
+    expect(values(digits, { v: '0.9 mg/dL' })).toEqual(['0.9 mg/dL'])
+  })
+
+  it.each([
+    ['firstOf: [v, code], extract: "([0-9.]+)"', 'v, code'],
+    ['firstOf: [{ from: v, extract: "([0-9.]+)" }, code]', 'v, code'],
+    ['firstOf: [{ from: v, extract: "^([0-9.]+) mg/dL$|^" }, { from: v, extract: "([0-9.]+)" }]', 'v, v'],
+    ['concat: [code, { from: v, extract: "([0-9.]+)" }]', 'code, v'],
+    ['from: v, split: { by: " ", take: 1 }, extract: "([0-9.]+)"', 'v'],
+  ])('is whole wherever the field has its steps: %s', (field, from) => {
+    const map = mapper(`  glucose: { ${field} }`)
+    expect(refused(map, { v: '<90' })).toEqual([`glucose: value-part-unread ${from}`])
+    expect(values(map, { v: '90' })).toEqual(['90 mg/dL'])
+  })
+
+  it('may be put together from a sign and a number of one column', () => {
+    const map = mapper(
+      '  psa: { concat: [{ from: v, extract: "^([<>]?)" }, { from: v, extract: "([0-9.]+)" }], comparators: limit }',
+    )
+    expect(values(map, { v: '<0.1 ng/mL' })).toEqual(['0.1 ng/mL'])
   })
 
   it('may be one of two', () => {
@@ -150,6 +181,52 @@ describe('feet and inches', () => {
   })
 })
 
+describe('a unit in the heading', () => {
+  const headed = (rule: string) =>
+    csvRules(
+      ['id', 'Weight (lb)', 'Weight [kg]', 'Weight (self-reported)'],
+      `biometrics:\n  body-weight: ${rule}`,
+    )
+  const cells = { id: 'P1', 'Weight (lb)': '150', 'Weight [kg]': '70', 'Weight (self-reported)': '71' }
+
+  it.each([
+    ['"Weight (lb)"', ['body-weight: unit-mismatch Weight (lb)'], []],
+    [
+      '{ firstOf: ["Weight [kg]", "Weight (lb)"], unit: kg }',
+      ['body-weight: unit-mismatch Weight [kg], Weight (lb)'],
+      [],
+    ],
+    ['{ from: "Weight (lb)", unit: lb }', [], ['68.0']],
+    // The mapping may know better than the heading.
+    ['{ from: "Weight (lb)", unit: kg }', [], ['150']],
+    ['"Weight [kg]"', [], ['70']],
+    ['"Weight (self-reported)"', [], ['71']],
+  ])('of %s: rejected %j, made %j', (rule, rejected, made) => {
+    const outcome = headed(rule)(cells)
+    expect(faults(outcome)).toEqual(rejected)
+    expect(mapped(outcome).records.map(({ value }) => value)).toEqual(made)
+    expect(faults(headed(rule)({ id: 'P1' }))).toEqual([])
+  })
+})
+
+describe('a heading with a unit that does not convert', () => {
+  it.each([
+    ['hba1c', 'A1c (mmol/mol)', '24', '%'],
+    ['hemoglobin', 'Hemoglobin (%)', '14', 'g/dL'],
+  ])('rejects %s of %s, unless the mapping has the unit', (key, column, value, unit) => {
+    const row = { id: 'P1', [column]: value }
+    const bare = csvRules(['id', column], `biometrics: { ${key}: "${column}" }`)
+    expect(faults(bare(row))).toEqual([`${key}: unit-mismatch ${column}`])
+    const given = csvRules(['id', column], `biometrics: { ${key}: { from: "${column}", unit: "${unit}" } }`)
+    expect(mapped(given(row)).records.map(({ evidence }) => evidence.unit)).toEqual([unit])
+  })
+
+  it.each(['A1c (am)', 'A1c (2026)', 'A1c (POC)'])('is no heading like %s', (column) => {
+    const map = csvRules(['id', column], `biometrics: { hba1c: "${column}" }`)
+    expect(faults(map({ id: 'P1', [column]: '5.4' }))).toEqual([])
+  })
+})
+
 describe('units in coded form', () => {
   it('are a component of the field', () => {
     const map = mapper(`  - code: { from: code, system: LOINC }
@@ -170,6 +247,30 @@ describe('what means nothing', () => {
     )
     expect(values(map, { v: 'ND', code: '3', sign: '""' })).toEqual(['3 ng/mL'])
     expect(values(map, { v: '""', code: '3', sign: 'x' })).toEqual([])
+  })
+
+  it.each([
+    ['of the row', '  tsh: v', "  emptyWhen: ['999', '0', '-9.5']"],
+    ['of the field', "  tsh: { from: v, emptyWhen: ['999', '0', '-9.5'] }", ''],
+    ['of a part', "  tsh: { firstOf: [{ from: v, emptyWhen: ['999', '0', '-9.5'] }, code] }", ''],
+    [
+      'of a number out of a text',
+      '  tsh: { from: v, extract: "[-+]?[0-9][0-9.,]*" }',
+      "  emptyWhen: ['999', '0', '-9.5']",
+    ],
+  ])('is no value in another spelling, as a number %s', (_, rule, row) => {
+    const map = mapper(rule, row)
+    for (const v of ['999', '0', '-9.5']) expect([values(map, { v }), refused(map, { v })]).toEqual([[], []])
+    for (const v of ['999.0', '0999', '+999', '999.', '999,0', '0.00', '-0', '00', '-9.50'])
+      expect(refused(map, { v })).toEqual([
+        expect.stringMatching(/^tsh: (?:spelling-unlisted|value-part-unread) v/),
+      ])
+    expect(values(map, { v: '99.90' })).toEqual(['99.90 m[IU]/L'])
+  })
+
+  it('may be a word of a table', () => {
+    const map = mapper('  tsh: { from: v, table: { none: "0" } }', "  emptyWhen: ['0']")
+    expect(values(map, { v: 'none' })).toEqual(['0 m[IU]/L'])
   })
 })
 

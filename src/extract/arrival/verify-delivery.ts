@@ -1,4 +1,4 @@
-/** Compares a delivered file with its announcement: a checksum file, a manifest or a marker beside it. The whole file is read before anything is sent. */
+/** Compares a delivered file with its announcement: a checksum file, a manifest or a marker. */
 
 import { stat } from 'node:fs/promises'
 import { parse } from 'csv-parse/sync'

@@ -124,7 +124,7 @@ function refusedBy(archive: string, cause: unknown): WaybillError {
 const isSameFile = (version = '', before: string): boolean =>
   version.replace(/ \d+$/, '') === before.replace(/ \d+$/, '')
 
-/** Gives a file its name back. If a newer file has the name, the file stays aside, where the next listing finds it. */
+/** Gives a file its name back, unless a newer file has the name: the next listing finds it aside. */
 async function putBack(aside: string, path: string): Promise<void> {
   // A rename would replace the newer file; a link does not.
   const isBack = await link(aside, path).then(
@@ -190,7 +190,7 @@ async function copyTo(archive: string, path: string, changed: Error): Promise<st
   }
 }
 
-/** Seconds in the middle of a millisecond: a fraction is seldom exact, and a little less would be of the millisecond before. */
+/** Seconds in the middle of a millisecond: a little less would be of the millisecond before. */
 const secondsOf = (ms: bigint): number => (Number(ms) + 0.5) / 1000
 
 /** Makes a copy survive a power cut, before the original is removed. */

@@ -35,7 +35,7 @@ export function withRetries<Result>(attempt: () => Promise<Result>, signal?: Abo
   )
 }
 
-/** Waits for an answer until the signal is aborted, then rejects with the reason and ignores the answer. */
+/** Waits for an answer until the signal is aborted, then rejects with the reason. */
 export async function whileWanted<Answer>(answer: Promise<Answer>, signal?: AbortSignal): Promise<Answer> {
   if (signal === undefined) return answer
   const { promise: ended, reject } = Promise.withResolvers<never>()

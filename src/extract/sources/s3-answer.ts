@@ -1,4 +1,4 @@
-/** Compares answers of S3 storage with the listed object: each part by status, place and entity tag, the whole by the checksum of the storage. */
+/** Compares answers of S3 storage with the listed object: parts by status, place and entity tag, the whole by checksum. */
 import { Crc32, Crc32c, Crc64Nvme } from '@aws-sdk/checksums/crc'
 import { Sha1, Sha256 } from '@aws-sdk/checksums/sha'
 import type { GetObjectCommandOutput } from '@aws-sdk/client-s3'

@@ -131,7 +131,7 @@ function openBucket({ S3ServiceException }: Sdk, client: Client, place: S3Place)
       { cause: error },
     )
   }
-  /** Missing credentials, rights or bucket, another version, not implemented: another try would fail alike. A request with a wrong clock is repeated. */
+  /** Errors of which another try would fail alike. A request with a wrong clock is repeated. */
   const isRefusal = (error: unknown): boolean =>
     error instanceof S3ServiceException &&
     [301, 401, 403, 404, 412, 501].includes(statusOf(error)) &&
@@ -243,7 +243,7 @@ function createArchiving(
   }
   /** Amazon S3 compares before it deletes (since 2025). */
   let compares = place.endpoint === undefined
-  /** Deletes the copy in the archive under a false condition. Storage that ignores the condition would delete a newer export, too. */
+  /** Deletes the copy in the archive under a false condition: storage that ignores it would delete a newer export, too. */
   const assertCompares = async (name: string, copy: string): Promise<void> => {
     if (compares) return
     await ask(`${ARCHIVING} ${name}`, name, async () => {

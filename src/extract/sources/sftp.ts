@@ -262,7 +262,7 @@ async function archive(session: Session, place: SftpPlace, wanted: Delivery): Pr
     }
     throw new Error('names never end')
   }
-  /** Gives the file its name back. If a newer file has the name, the file stays aside, where the next listing finds it. */
+  /** Gives the file its name back, unless a newer file has the name: the next listing finds it aside. */
   const putBack = async (server: SftpConnection): Promise<void> => {
     if ((await server.exists(aside)) && !(await server.exists(own))) await server.rename(aside, own)
   }
@@ -438,7 +438,7 @@ const KINDS: ReadonlyMap<number, string> = new Map([
   [0, '-'],
 ])
 
-/** A file or a link, by the line of `ls -l`, or else by attributes: the protocol leaves the form of the line to the server. */
+/** A file or a link, by the line of `ls -l`, else by attributes: the form of the line is the server's. */
 function listedFile({ filename, longname, attrs }: FileEntryWithStats): ListedFile[] {
   const shown = /^([-bcdlps])[-rwxsStT]{9}/.exec(longname)?.[1]
   const kind = shown ?? KINDS.get(attrs.mode & constants.S_IFMT)

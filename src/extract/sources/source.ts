@@ -164,7 +164,7 @@ export function* archiveNames(name: string): Generator<string> {
 
 const ASIDE = '.wb-'
 
-/** Name of a file in its folder during the move to the archive: a new delivery under the old name cannot replace the file. Names have 255 bytes at most. */
+/** Name of a file during the move to the archive: no new delivery can replace it. Names have 255 bytes at most. */
 export const asideName = (name: string): string => `${ASIDE}${name}`
 
 /** Present name of a delivery in its folder. */

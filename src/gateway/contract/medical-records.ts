@@ -244,9 +244,8 @@ export type MedicalRecordsRequestTypes = z.infer<typeof MedicalRecordsRequestTyp
 
 /**
  * Returns the envelope inside the `message` of a refusal. Section "Errors": in one form of the 400 body, `message` and the same text in
- * `errors[]` (beside an `exception` of null) are a failure phrase followed by an inner envelope serialised as text, with the reasons in its
- * `errors[]` (`code` 0 and 1 occur). The bare form has no inner envelope: undefined. The failure phrase is not documented, so the text from
- * the first brace to the last is parsed as JSON.
+ * `errors[]` are a failure phrase followed by an inner envelope as text, with the reasons in its `errors[]`. The bare form has none:
+ * undefined. The failure phrase is not documented: the text from the first brace to the last is parsed as JSON.
  */
 export function innerRefusalOf(refusal: ErrorEnvelope): ErrorEnvelope | undefined {
   const { message } = refusal

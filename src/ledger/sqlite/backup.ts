@@ -15,9 +15,8 @@ export interface BackedUp {
 }
 
 /**
- * Copies the ledger with `VACUUM INTO`, in one read transaction. Writers are not blocked, and cannot make the copy start over, as they can with
- * SQLite's page-wise backup (sqlite.org/lang_vacuum.html#vacuum_with_an_into_clause). The copy is marked as a copy (table `copy`), so that after
- * a restore nothing delivered since is sent again: `Installation.suspicion`.
+ * Copies the ledger with `VACUUM INTO`, in one read transaction: writers are not blocked, and cannot make the copy start over, as with SQLite's
+ * page-wise backup. The copy is marked (table `copy`): after a restore nothing delivered since is sent again (`Installation.suspicion`).
  * @param file the ledger, in the shape of this program
  * @param copy a file that must not exist yet; made with mode 0600, and removed if the backup fails
  * @throws `usage-wrong` (the copy exists already, or its folder does not), `ledger-unusable`

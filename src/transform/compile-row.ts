@@ -99,11 +99,18 @@ export function compileRow(context: CompileContext, row: RowBlock): CompiledRow 
       if (typeof paying !== 'string')
         return { ...refused(paying.code, sponsor, paying.message), account: person }
       const sent = paying === '' ? person : { ...person, sponsor: paying }
-      return { ok: true, key: parts.join('|'), account: sent }
+      return { ok: true, key: joinedKey(parts), account: sent }
     },
     observedAt: compileDate(context, row.observedAt, ['row', 'observedAt']),
     issued: compileIssued(context, row),
   }
+}
+
+/** Text of a row key. Where a part has the mark between parts, lengths tell the parts apart: `a|b`, `c` is not `a`, `b|c`. */
+function joinedKey(parts: readonly string[]): string {
+  const joined = parts.join('|')
+  const isPlain = parts.length === 1 || !parts.some((part) => part.includes('|'))
+  return isPlain ? joined : `${joined}\n${parts.map(({ length }) => length).join()}`
 }
 
 const UNDONE: Readonly<Record<Undone, string>> = {

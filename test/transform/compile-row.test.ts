@@ -22,6 +22,7 @@ biometrics: { bmi: bmi }
 `
 const COLUMNS = ['id', 'visit', 'first', 'last', 'born', 'sex', 'zip', 'at', 'no_show', 'reason', 'bmi']
 const map = csvMapper(ROW, COLUMNS)
+const mapOther = csvMapper(ROW.replace('{ from: id, emptyWhen: [N/A] }', 'who'), [...COLUMNS, 'who'])
 const BASE = {
   id: 'P1',
   visit: 'V1',
@@ -41,6 +42,17 @@ describe('a row', () => {
       account: { reference: 'P1', type: 'partnerAccountId' },
     })
     expect(mapped(map({ ...BASE, visit: '' })).key).toBe('P1|')
+  })
+
+  it('keeps keys apart whose parts have the mark between parts', () => {
+    const keys = [
+      ['P|1', 'V'],
+      ['P', '1|V'],
+      ['P|1|V', ''],
+      ['', 'P|1|V'],
+      ['P', '1|V\n1,3'],
+    ].map(([id = '', visit = '']) => mapOther({ ...BASE, id, visit, who: 'P1' }))
+    expect(new Set(keys.map((row) => mapped(row).key)).size).toBe(5)
   })
 
   it('is skipped where all lines of skipWhen hold, before anything is asked of it', () => {

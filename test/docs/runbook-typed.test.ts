@@ -27,8 +27,7 @@ const chapters = new Map([
 /** Spoken of, without what it is to be given. */
 const SPOKEN_OF = ['waybill resolve', 'waybill rerun']
 /** Where no disk can be mounted it cannot be full. */
-/** Situations are played by test/operate/situations.test.ts. */
-const LEFT_OUT = ['Situations', ...(MOUNTS ? [] : ['A full disk'])]
+const LEFT_OUT = MOUNTS ? [] : ['A full disk']
 
 const typed = new Map<string, Set<string>>()
 
@@ -364,7 +363,7 @@ notify: { command: "true" }
   await writeMapping(clinic, CLINIC.replace('format: yyyy-MM-dd', 'format: [yyyy-MM-dd, dd.MM.yyyy]'))
   expect(await passed('waybill mapping diff OLD NEW EXPORT', 1, { OLD, NEW, EXPORT: file })).toContain('10')
   await passed('waybill run JOB', 0)
-  await chapter('Situations')('waybill notify JOB', 0)
+  await chapter('test')('waybill notify JOB', 0)
 })
 
 test('the disk is full', NEEDS_MOUNTS, async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { Fault, FaultPlan } from '../../packages/reference-gateway/src/fault-plan.ts'
 import { ENDPOINT_NAMES, GROUPS, When } from '../../packages/reference-gateway/src/fault-targets.ts'
 import { parseYaml } from '../../src/system/yaml-file.ts'
-import { blocks, codeRows, page, sections } from './pages.ts'
+import { blocks, codeRows, page, sections, tableRows } from './pages.ts'
 
 const text = page('docs/faults.md')
 const chapters = sections(text, 2)
@@ -25,7 +25,8 @@ describe('docs/faults.md', () => {
     ({ kind, keys }) => {
       const section = told.get(kind) ?? ''
       const own = keys.filter((key) => !['do', 'on', 'when'].includes(key))
-      expect(codeRows(section).sort()).toEqual(own.sort())
+      const named = tableRows(section).flatMap(([keys = '']) => keys.replaceAll('`', '').split(', '))
+      expect(named.sort()).toEqual(own.sort())
       const [example] = plansIn(section)
       expect(example?.faults.map((fault) => fault.do)).toEqual([kind])
     },

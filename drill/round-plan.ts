@@ -17,21 +17,33 @@ import { WIPES, type Wipe } from './wipe-gateway.ts'
 
 /** What a round is about, in turn; all else is drawn beside it. */
 export const THEMES = [
+  // One to three exports, with every fault over every call of a run.
   'one-night',
+  // Repeated visits to few physicians, changed telephones and marks; kills around care teams.
   'care-teams',
+  // Stored creates without an answer; reads answered 404, 204, with a page, or with nothing.
   'unreadable',
   'care-teams',
+  // Records both echoed and listed as errors; echoes with another value, account or id.
   'strange-echoes',
+  // One person whose registration, mark, care team or pulse always gets a 5xx.
   'failing-person',
+  // A pulse alternating between two values.
   'taken-back',
+  // Documents with results new, corrected, gone, or sorted otherwise.
   'growing-lists',
+  // The ledger deleted, replaced by the backup of the first night, or with another `WAYBILL_KEY`.
   'ledger-lost',
   'care-teams',
   'ledger-restored',
+  // Three exports with equal names, the last byte for byte the first.
   'same-name',
+  // Two jobs of a home read exports about equal new people and doctors at once.
   'two-jobs',
   'other-key',
+  // The next export arrives under an equal name during archiving.
   'while-archived',
+  // Before the last night nobody registered, account ids of strangers, or people under swapped ids.
   'gateway-wiped',
 ] as const
 export type Theme = (typeof THEMES)[number]

@@ -1,6 +1,6 @@
 /**
- * Tickets of runs: requests that any worker carries out. The lease keeps two runs of a job apart; tickets only distribute the work. The queue
- * holds a request and the words of its end sealed with the key of the installation: paths and messages may name people.
+ * Tickets of runs: requests to any worker. The lease keeps two runs of a job apart; tickets only distribute the work. The queue holds request
+ * and result sealed with the key of the installation: paths and messages may name people.
  */
 import { z } from 'zod'
 import { ERROR_CODES, type ErrorCode } from '../model/errors.ts'
@@ -14,14 +14,14 @@ const Range = z.object({
   acceptEnd: z.boolean().optional(),
 })
 
-/** Share of the people to compare, or number of them. */
+/** Share of the people to compare, or their number. */
 export const SampleSize = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('all') }),
   z.object({ kind: z.literal('share'), share: z.number() }),
   z.object({ kind: z.literal('people'), people: z.number() }),
 ])
 
-/** Request to run a job, to backfill a range of days, or to work on what a run left behind. */
+/** Request to run a job, to backfill a range of days, or to retry the records left behind by a run. */
 export const RunRequest = z.discriminatedUnion('what', [
   /** Part of an export, for the owner of the run. */
   z.object({
@@ -34,7 +34,7 @@ export const RunRequest = z.discriminatedUnion('what', [
   z.object({
     what: z.literal('run'),
     job: z.string(),
-    /** Paths that each worker can read; empty: the exports that the job finds. */
+    /** Paths, readable by each worker; empty: the exports of the job. */
     files: z.array(z.string()).readonly(),
     limit: z.number().optional(),
     acceptDrift: z.boolean().optional(),
@@ -75,7 +75,7 @@ const Place = z.object({
   key: z.string().optional(),
 })
 
-/** Message of an error with its next step. */
+/** Message of an error with the next step. */
 export const EndWords = z.object({
   message: z.string(),
   remedy: z.string(),
@@ -86,7 +86,7 @@ export const EndWords = z.object({
 /** Result of a run. */
 export const TicketEnd = z.object({
   run: z.string().optional(),
-  /** Run of an earlier process that was finished first. */
+  /** Run of an earlier process, finished first. */
   resumed: z.string().optional(),
   exit: z.number(),
   /** Undefined for a code of another version, or a defect. */
@@ -95,22 +95,22 @@ export const TicketEnd = z.object({
     .optional()
     .catch(undefined),
   words: EndWords.optional(),
-  /** Findings of a reconciliation, in the form of its command. */
+  /** Findings of a reconciliation, in the form of the command. */
   report: z.unknown().optional(),
-  /** Instant by which the worker has decided about another try of a fire. */
+  /** Instant of the worker's decision about a further try of a fire. */
   decidedAt: z.number().optional(),
 })
 export type TicketEnd = z.infer<typeof TicketEnd>
 
 /**
- * Backfills have a place of their own on each worker: a run that makes a backfill give way must not wait for its place. So have parts of exports: runs
- * that wait for their parts may take all other places.
+ * Backfills have a separate place on each worker: a run that makes a backfill give way must not wait for a place. Parts of exports, too: runs that
+ * wait for parts may take all further places.
  */
 export type Lane = 'run' | 'backfill' | 'part'
 
 export const laneOf = ({ what }: RunRequest): Lane => (what === 'backfill' || what === 'part' ? what : 'run')
 
-/** A ticket that was sent. */
+/** A sent ticket. */
 export interface SentTicket {
   readonly id: string
   readonly lane: Lane
@@ -129,18 +129,18 @@ type TicketState = 'queued' | 'taken' | 'gone' | TicketEnd
 export interface Tickets {
   /** @param job name with its gateway. @returns undefined if the job has an open ticket of the lane */
   send(job: string, request: RunRequest): Promise<SentTicket | undefined>
-  /** Finds the newest ticket with the very same request. */
+  /** Finds the newest ticket with an equal request. */
   find(job: string, request: RunRequest): Promise<SentTicket | undefined>
-  /** Takes the oldest ticket of a lane that this version understands. */
+  /** Takes the oldest ticket of a lane, in a version known here. */
   take(lane: Lane): Promise<Ticket | undefined>
-  /** Shows that the worker lives. A ticket without this for ten seconds goes to another worker. */
+  /** Shows that the worker lives. A ticket without heartbeat for ten seconds goes to another worker. */
   beat(ticket: Ticket): Promise<void>
   /** Without effect if another worker has the ticket by now, as in `giveBack`. */
   complete(ticket: Ticket, end: TicketEnd): Promise<void>
   /** Lets another worker continue at once. */
   giveBack(ticket: Ticket): Promise<void>
   stateOf(ticket: SentTicket): Promise<TicketState>
-  /** Takes a ticket back that no worker has taken. */
+  /** Withdraws a ticket before a worker has taken the work. */
   withdraw(ticket: SentTicket): Promise<void>
   close(): Promise<void>
 }

@@ -1,6 +1,6 @@
 /**
- * Decides the step for each record of a chunk by its slot, and reads profiles where a decision needs one. Finds what withdrawn results were sent as: the
- * gateway deletes no biometrics and no conditions, so a person must be notified of a delivered result.
+ * Decides the step for each record of a chunk by its slot, and reads profiles where a decision needs one. Finds the ids of withdrawn
+ * results: the gateway deletes no biometrics and no conditions, so a person must be notified of a delivered result.
  */
 import type { Ledger, Suspicion } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
@@ -18,7 +18,7 @@ interface DecisionContext {
   readonly suspicion: Suspicion
   readonly reconciler: Pick<Reconciler, 'readBackAny'>
   readonly memory: { exports: Pick<Ledger['exports'], 'withContent'> }
-  /** True for an export, by its id, that is read after the export of the chunk. */
+  /** True for the id of an export read after the export of the chunk. */
   readonly comesLater: (exportId: string) => Promise<boolean>
   readonly stale: StaleAccounts
   readonly held: Surroundings['doubts']
@@ -27,7 +27,7 @@ interface DecisionContext {
 /** Withdrawn result to report to a person. */
 interface Withdrawal {
   readonly entry: WithdrawnEntry
-  /** Contents that the gateway has, or may have. */
+  /** Contents at the gateway, certain or possible. */
   readonly contents: readonly Content[]
   /** Arrival of the last export about the result before this chunk; undefined without one. */
   readonly arrival: number | undefined
@@ -41,12 +41,12 @@ export class ChunkDecisions {
   readonly outcomes: Outcomes
   private readonly context: DecisionContext
   private readonly slots: ChunkSlots
-  /** Entries that may have been sent before, for their profile to decide. */
+  /** Entries perhaps sent before: the profile decides. */
   private readonly uncertain = new Set<Entry>()
   private readonly asked = new Set<Entry>()
   /** Care teams deleted as missing, and listed again. */
   private readonly listedAgain = new Set<Entry>()
-  /** Rows whose key had different content before. */
+  /** Rows with a known key and different content. */
   private readonly corrected = new Set<MappedRow>()
   private accounts: Accounts | undefined
 
@@ -64,7 +64,7 @@ export class ChunkDecisions {
       const isNews = step === 'send' || step === 'ask'
       if (isNews || step === 'outdated') this.noteCorrected(entry)
       if (isNews && listing?.isUnlisted(entry)) {
-        // Nobody has looked for a record of a run that was given up, and its doubt stays.
+        // No read has followed the run that was given up: the doubt stays.
         const passedOver = this.isUnasked(entry) ? 'outdated' : 'care-team-outdated'
         this.outcomes.note([{ entry, outcome: 'unchanged', passedOver }])
       } else if (step === 'unchanged' && listing?.isListedAgain(entry)) this.listedAgain.add(entry)
@@ -84,7 +84,7 @@ export class ChunkDecisions {
 
   readonly isUncertain = (entry: Entry): boolean => this.uncertain.has(entry)
 
-  /** Decides open entries, now that their people are known. Reads the profiles needed, once each. */
+  /** Decides open entries once the people are known. Reads each needed profile once. */
   async look(entries: readonly Entry[], accounts: Accounts): Promise<void> {
     this.judge(entries, accounts)
     const { reconciler, stale } = this.context
@@ -115,7 +115,7 @@ export class ChunkDecisions {
       }
       const what = typeof verdict === 'object' ? await this.inItsPlace(entry, verdict.inItsPlace) : verdict
       if (what === 'other' && this.slots.isAgain && this.slots.isStored(entry)) {
-        // The stored record comes from a later export than this one, which is read again.
+        // The stored record comes from an export later than this repeated one.
         this.outcomes.note([{ entry, outcome: 'unchanged' }])
         continue
       }
@@ -125,10 +125,7 @@ export class ChunkDecisions {
     }
   }
 
-  /**
-   * True where the shown record is of an export that is still to be read: the word of that export is newer than this one. Nothing is learned of the
-   * slot before the export comes.
-   */
+  /** True where the shown record comes from an unread, newer export. The slot learns nothing before the export comes. */
   private async isOfUnread(entry: Entry, shown: InItsPlace | StoredAs): Promise<boolean> {
     if (this.isDoubted(entry)) return false
     const { exportId } = parseTransactionId('storedAs' in shown ? shown.storedAs : shown.inItsPlace) ?? {}
@@ -137,8 +134,8 @@ export class ChunkDecisions {
   }
 
   /**
-   * Judges a different record of the same instant by its id. The record may belong to another row, as of a second visit on one day. A record of an
-   * export unknown to the ledger was sent without the ledger's knowledge; a rule that had another name meanwhile was sent under that name.
+   * Judges a different record of an equal instant by the id. The record may belong to another row, as of a second visit on one day. A record of an
+   * export unknown to the ledger was sent without the ledger's knowledge; a rule renamed meanwhile was sent under the former name.
    */
   private async inItsPlace(entry: Entry, id: string): Promise<'other' | 'hidden'> {
     const { exportId, content } = parseTransactionId(id) ?? {}
@@ -147,7 +144,7 @@ export class ChunkDecisions {
     return (await this.isUnknown(exportId)) ? 'other' : 'hidden'
   }
 
-  /** True for an export that the ledger does not know. */
+  /** True for an export unknown to the ledger. */
   private async isUnknown(exportId: string): Promise<boolean> {
     return (await this.context.memory.exports.withContent(exportId)).length === 0
   }
@@ -163,8 +160,8 @@ export class ChunkDecisions {
   }
 
   /**
-   * @returns records that repeat another record of their row key, each with the record to send: the first; for care-team entries the last, since the
-   * later of two words counts
+   * @returns records that repeat a record of the row key, each with the record to send: the first; for care-team entries the last, since the later
+   * entry counts
    */
   twins(entries: readonly Entry[]): ReadonlyMap<Entry, Entry> {
     const sent = new Map<string, Entry>()
@@ -190,11 +187,10 @@ export class ChunkDecisions {
   }
 
   /**
-   * @returns the outcome of a care-team entry that may have been sent, where the account's list is unreadable; undefined where the entry is sent
-   * anyway
+   * @returns the outcome of a care-team entry perhaps sent, where the account's list is unreadable; undefined where the entry is sent anyway
    */
   unlisted(entry: Entry): EntryOutcome | undefined {
-    // The gateway accepted the entry; its follow-ups are still to be done.
+    // The gateway accepted the entry; mark and deletions are still due.
     if (this.slots.isStored(entry)) return { entry, outcome: 'unchanged', found: true }
     return this.context.held === 'resend' ? undefined : this.inDoubt(entry, true)
   }
@@ -208,7 +204,7 @@ export class ChunkDecisions {
     return this.corrected.size
   }
 
-  /** Withdrawn results that the gateway has, or may have, and that nobody was notified of yet. */
+  /** Withdrawn results at the gateway, certain or possible, without a notification yet. */
   takenBack(withdrawn: readonly WithdrawnEntry[], isTakenUp: boolean): readonly Withdrawal[] {
     const last = new Map(withdrawn.map((entry) => [`${entry.rowKey}${entry.ruleHash}`, entry]))
     return [...last.values()].flatMap((entry) => {
@@ -277,7 +273,7 @@ export class ChunkDecisions {
       case 'hold':
         return this.inDoubt(entry, isUnreadable)
       case 'outdated':
-        // Care teams have a state of their own, which keeps the place of later words.
+        // Care teams keep the place of later entries in a separate state.
         return {
           entry,
           outcome: 'unchanged',
@@ -305,15 +301,15 @@ export class ChunkDecisions {
 
 /**
  * Outcome of a twin. A twin of an accepted record is unchanged: the gateway has the record, and a second send is omitted. The ledger keeps the twin
- * as delivered under its own row and rule.
+ * as delivered under the twin's row and rule.
  */
 export function shareFate(entry: Entry, fate: EntryOutcome): EntryOutcome {
-  // The gateway has the first record. Its twin with different content merely need not be there as well.
+  // The gateway has the first record. The twin with different content merely need not be there as well.
   const isOthers = fate.entry.content === entry.content ? {} : { isOthers: true as const }
   if (fate.outcome === 'accepted') return { entry, outcome: 'unchanged', found: true, ...isOthers }
   if (fate.outcome !== 'unchanged') return { ...fate, entry, batchId: null }
   const { readBack, ...rest } = fate
-  // One receipt for both, by the id that the gateway has.
+  // One receipt for both, by the id at the gateway.
   const stored = { readBack: true as const, storedAs: fate.storedAs ?? fate.entry.transactionId }
   return { ...rest, entry, ...('isOthers' in isOthers ? isOthers : readBack === true ? stored : {}) }
 }
@@ -334,14 +330,14 @@ const notSent = (
   reason: ownReason('submit', code, NOT_SENT[code]),
 })
 
-/** Outcome of a record that would hide an older record still in question. The next run decides it anew. */
+/** Outcome of a record that would hide an older record in doubt. The next run decides again. */
 export const waitsForOlder = (entry: Entry): EntryOutcome => ({
   ...notSent(entry, 'waits-for-older'),
   isAsked: true,
   isBehind: true,
 })
 
-/** Withdrawn result that the gateway has, or may have. */
+/** Withdrawn result at the gateway, certain or possible. */
 export interface TakenBack {
   readonly entry: WithdrawnEntry
   /** Transaction id of the sent record; undefined where the ledger has lost it. */

@@ -1,4 +1,4 @@
-/** Story of a run: what the ledger knows of it, as one plain value. Every face of a run is made from it. Types only. */
+/** Story of a run: the ledger's knowledge as one plain value, the source of every face of a run. Types only. */
 import type {
   BackfillRange,
   Reading,
@@ -28,7 +28,7 @@ export interface ListedRun extends RunSummary {
   readonly mostFrequent?: CodeCount
 }
 
-/** Story of a run that this process has ended. */
+/** Story of a run ended by this process. */
 export interface JobEnd extends RunStory {
   readonly exit: ExitCode
   readonly error?: RunEnd['error']
@@ -36,7 +36,7 @@ export interface JobEnd extends RunStory {
   readonly resumed?: RunStory
 }
 
-/** Story with what a page alone shows. */
+/** Story with the figures of a page. */
 export interface DetailedStory extends RunStory {
   readonly startedAt: number
   /** End or interruption of the run; undefined for a run under way. */
@@ -46,17 +46,17 @@ export interface DetailedStory extends RunStory {
   readonly exports: readonly DetailedExport[]
   /** Rows of chunks in flight, without an outcome yet. */
   readonly rowsInHand: number
-  /** A span for each settled chunk, in their order; empty for a pruned run. */
+  /** A span for each settled chunk, in order; empty for a pruned run. */
   readonly work: readonly WorkSpan[]
 }
 
 export interface DetailedExport extends ExportSummary {
   readonly bytes: number
-  /** SHA-256 of the mapping with its catalog and tables, as the run used them. */
+  /** SHA-256 of the mapping with catalog and tables, as used by the run. */
   readonly mappingDigest: string
 }
 
-/** Outcome of one settlement, and its working time. */
+/** Outcome and working time of one settlement. */
 export interface WorkSpan {
   /** Working time of the run, in milliseconds, before the settlement. */
   readonly from: number
@@ -70,17 +70,17 @@ export interface WorkSpan {
 
 export interface ExportSummary {
   readonly name: string
-  /** Parts that workers read together, until the export has ended. */
+  /** Parts read together by workers, until the export has ended. */
   readonly parts?: readonly {
     /** From 1. */
     readonly part: number
-    /** `stopped`: by an error that may be of its worker alone; `failed`: as the export, or the run, is over. */
+    /** `stopped`: by an error, perhaps of the worker alone; `failed`: as the export, or the run, is over. */
     readonly state: 'open' | 'settled' | 'stopped' | 'failed'
     /** Settled rows. */
     readonly rows: number
-    /** Number of times that a worker has taken the part. */
+    /** Number of takes by workers. */
     readonly takes: number
-    /** Worker that has the part, or that has died with it lately: `host:pid`. */
+    /** Worker with the part, alive or lately dead: `host:pid`. */
     readonly worker?: string
     /** ISO 8601, UTC: when the worker has taken the part. */
     readonly since?: string
@@ -94,17 +94,17 @@ export interface ExportSummary {
   /** Current path: where the export was read, or where Waybill archived it. Undefined for a missing, fetched or packed file. */
   readonly file?: string
   readonly rejects?: string
-  /** Records by rule, and quartiles of values where these are many, for a whole export that was compared with others. */
+  /** Records by rule, and quartiles of many values, for a whole export compared with earlier deliveries. */
   readonly measured?: ExportProfile['measured']
   readonly error?: string
   readonly detail?: string
   /** Remedy, where the code alone does not give one. */
   readonly remedy?: string
-  /** Message of the archive that refused this delivered export. */
+  /** Message of the archive, if this delivered export was refused. */
   readonly unarchived?: string
-  /** Path of a failed export that the operator named for the run. */
+  /** Path of a failed export, as named by the operator. */
   readonly named?: string
-  /** Later run of the job that read an export of this name to the end, for a failed export. */
+  /** Later run of the job with an export of this name read to the end, for a failed export. */
   readonly readSince?: string
   /** Decision by which later runs pass over this failed export. */
   readonly putAside?: { readonly by: string; readonly note?: string; readonly at: string }
@@ -114,7 +114,7 @@ export interface ExportSummary {
 interface LeftBehind {
   readonly new: number
   readonly known: number
-  /** Start of the run that first met the earliest known problem: ISO 8601, UTC. */
+  /** Start of the first run with the earliest known problem: ISO 8601, UTC. */
   readonly since?: string
 }
 
@@ -135,11 +135,11 @@ export interface RunSummary
   readonly settingsName?: string
   /** Targets not yet notified, if requested; undefined if all were notified. */
   readonly untold?: readonly UntoldTarget[]
-  /** Exports with rejects that came again with other content, with the run that read the new content to the end, if requested. */
+  /** Exports with rejects, delivered again with new content, and the run that read the new content to the end, if requested. */
   readonly anew?: readonly { readonly export: string; readonly run: string }[]
   /** Run whose left-behind records this run took up. */
   readonly origin?: RunOrigin
-  /** Range of a backfill, the folder of the exports where different from the job's, and further options. */
+  /** Range of a backfill, the folder of the exports if not the job's, and further options. */
   readonly backfill?: BackfillRange
   /** Number of rejects settled by each later run. */
   readonly settled?: readonly { readonly run: string; readonly count: number }[]
@@ -151,14 +151,14 @@ export interface RunSummary
   })[]
   /** Acknowledgements in force: for one reason, or without a code for the whole run. */
   readonly acknowledged?: readonly { readonly code?: string; readonly by: string; readonly at: string }[]
-  /** Counts of new records left behind, and of records that an earlier run had also left; undefined once the detail was pruned. */
+  /** Counts of records left behind for the first time, and by an earlier run, too; undefined once the detail was pruned. */
   readonly leftBehind?: LeftBehind
   /** Time of pruning: batches, reasons and files are gone, the balance remains. */
   readonly pruned?: string
   readonly balanced: boolean
   /** The run is unfinished: no count includes unsettled work. */
   readonly soFar?: true
-  /** Findings of checks that stopped nothing, most frequent first. */
+  /** Findings of checks with `warn`, most frequent first. */
   readonly warnings: readonly CodeCount[]
   /** Deliberate omissions of the mapping, by code, most frequent first. */
   readonly leftOut: readonly CodeCount[]

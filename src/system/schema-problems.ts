@@ -10,14 +10,14 @@ interface SchemaProblem {
 type Raw = z.core.$ZodRawIssue
 
 /**
- * Checks a value. A message of the schema itself stays; all other problems get their words here.
+ * Checks a value. A message of the schema itself stays; all further problems are worded here.
  * @returns the value from the schema, or the problems
  */
 export function checkWith<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
 ): { readonly data: z.infer<Schema> } | { readonly problems: readonly SchemaProblem[] } {
-  // An issue keeps the list of unknown keys, but not the object with the known keys.
+  // An issue has the list of unknown keys, but not the object with the known keys.
   const known = new Map<readonly unknown[], readonly string[]>()
   const error = (issue: Raw): string => {
     const { inst } = issue
@@ -25,7 +25,7 @@ export function checkWith<Schema extends z.ZodType>(
       known.set(issue.keys, Object.keys(inst.shape))
     return wordsFor(issue)
   }
-  // `jitless`: zod would compile a checker, which does not pay for a single check.
+  // `jitless`: compiling a checker does not pay for a single check.
   const parsed = schema.safeParse(value, { jitless: true, error })
   if (parsed.success) return { data: parsed.data }
   // Made for the first unknown key: most values have none.
@@ -37,7 +37,7 @@ export function checkWith<Schema extends z.ZodType>(
   return { problems: flatten(parsed.error.issues, known, placesOf) }
 }
 
-/** Replaces the message of a union by the problems of its best branch: the one with the deepest problem, as the author meant that branch. */
+/** Replaces the message of a union by the problems of the branch with the deepest problem: the author meant this branch. */
 function flatten(
   issues: readonly z.core.$ZodIssue[],
   known: ReadonlyMap<readonly unknown[], readonly string[]>,
@@ -70,11 +70,11 @@ function flatten(
   })
 }
 
-/** @param places blocks of the schema that have an unknown key: named if they are two at most */
+/** @param places blocks of the schema with the unknown key: named if two at most */
 const placeWords = (places: readonly string[]): string =>
-  places.length === 1 || places.length === 2 ? `; it belongs into ${places.join(' or ')}` : ''
+  places.length === 1 || places.length === 2 ? `; it belongs in ${places.join(' or ')}` : ''
 
-/** Collects the blocks in which a schema has each key; not the top, where it needs no word. */
+/** Collects the blocks of a schema by key, without the top. */
 function keyPlaces(
   schema: unknown,
   path: readonly string[] = [],
@@ -188,7 +188,7 @@ export function didYouMean(word: string, known: Iterable<string>): string {
 
 const sorted = (word: string): string => [...word].sort().join('')
 
-/** Finds the shortest known word that contains the written one, or is contained in it. Skips words of two letters: too many words contain them. */
+/** Finds the shortest known word that contains the written word, or is contained in the written word. Skips words of two letters: too frequent. */
 function holding(written: string, words: readonly string[]): string | undefined {
   const [shortest] = words
     .filter((one) =>

@@ -201,14 +201,3 @@ const Body = z.looseObject({
   name: z.string(),
   source: z.looseObject({ notes: z.string().optional() }),
 })
-
-/** Records as they are sent, without their ids. */
-export function sent(outcome: RowOutcome): unknown[] {
-  const row = mapped(outcome)
-  return row.records.map((record) => {
-    const { transactionId: _id, ...body } = wire(record)
-    const { meta, ...source } = z.looseObject({ meta: Keys }).parse(body['source'])
-    const { batchId: _batch, persistentRecordId: _record, ...kept } = meta
-    return { ...body, source: { ...source, meta: kept } }
-  })
-}

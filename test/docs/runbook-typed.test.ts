@@ -10,21 +10,24 @@ import { openFaultyClinic, showOf, writeMapping } from '../cli/left-behind.ts'
 import { delivery, openNights } from '../cli/nights.ts'
 import { PASS } from '../faults/fault-proxy.ts'
 import { MOUNTS, mountDisk, NEEDS_MOUNTS } from '../faults/mounted-disk.ts'
-import { page } from './pages.ts'
+import { page, sections, tableRows } from './pages.ts'
 import { namedIn, typedIn } from './typed-commands.ts'
 
-/** Heading → text below it, up to the next heading. */
-const chapters = new Map(
-  page('docs/runbook.md')
-    .split(/^##+ /m)
-    .map((text) => [text.slice(0, text.indexOf('\n')), text]),
-)
+/** Heading → text below it, up to the next heading; kind of a notification → its row. */
+const text = page('docs/runbook.md')
+const kinds = tableRows(sections(text, 2).get('Notifications') ?? '').map((row): [string, string] => [
+  (row[0] ?? '').replaceAll('`', ''),
+  row.join(' '),
+])
+const chapters = new Map([
+  ...text.split(/^##+ /m).map((part): [string, string] => [part.slice(0, part.indexOf('\n')), part]),
+  ...kinds,
+])
 
 /** Spoken of, without what it is to be given. */
 const SPOKEN_OF = ['waybill resolve', 'waybill rerun']
 /** Where no disk can be mounted it cannot be full. */
-/** Situations are played by test/operate/situations.test.ts. */
-const LEFT_OUT = ['Situations', ...(MOUNTS ? [] : ['A full disk'])]
+const LEFT_OUT = MOUNTS ? [] : ['A full disk']
 
 const typed = new Map<string, Set<string>>()
 
@@ -360,7 +363,7 @@ notify: { command: "true" }
   await writeMapping(clinic, CLINIC.replace('format: yyyy-MM-dd', 'format: [yyyy-MM-dd, dd.MM.yyyy]'))
   expect(await passed('waybill mapping diff OLD NEW EXPORT', 1, { OLD, NEW, EXPORT: file })).toContain('10')
   await passed('waybill run JOB', 0)
-  await chapter('Situations')('waybill notify JOB', 0)
+  await chapter('test')('waybill notify JOB', 0)
 })
 
 test('the disk is full', NEEDS_MOUNTS, async () => {

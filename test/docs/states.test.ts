@@ -21,7 +21,9 @@ type RunEvent = EventOf<'run'>
 
 const documented = sections(page('docs/states.md'), 2)
 const rowsOf = (heading: string): string[] =>
-  tableRows(documented.get(heading) ?? '').map((row) => row.map((cell) => cell.replaceAll('`', '')).join(' '))
+  tableRows(documented.get(heading) ?? '').flatMap(([state = '', moves = '']) =>
+    moves.split('; ').map((move) => `${state} ${move.replace(' →', '')}`.replaceAll('`', '')),
+  )
 
 /** All moves that the code allows: `state event next`. */
 function moves<State extends string, Event extends string>(

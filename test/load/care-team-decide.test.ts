@@ -368,9 +368,10 @@ describe('the table of a care team', () => {
     const page = await readFile('docs/delivery.md', 'utf8')
     const [, table = ''] = /<!-- care-team -->\n([\s\S]*?)<!-- \/care-team -->/.exec(page) ?? []
     const told = table.split('\n').flatMap((row) => {
-      const [, line = '', , step = ''] = row.split('|').map((cell) => cell.trim())
+      const [, when = '', step = ''] = row.split('|').map((cell) => cell.trim())
+      const [, line] = /^(\d+)\./.exec(when) ?? []
       const steps = [...step.matchAll(/`([a-z]+)`/g)].map(([, name]) => name)
-      return /^\d+$/.test(line) ? steps.map((name) => `${line} ${name}`) : []
+      return line === undefined ? [] : steps.map((name) => `${line} ${name}`)
     })
     const tested = [
       ...ENTRIES.map(([line, , step]) => `${line} ${step.split(' ')[0]}`),

@@ -102,9 +102,10 @@ describe('the table of decisions', () => {
     const page = await readFile('docs/delivery.md', 'utf8')
     const [, table = ''] = /<!-- decide -->\n([\s\S]*?)<!-- \/decide -->/.exec(page) ?? []
     const told = table.split('\n').flatMap((row) => {
-      const [, line = '', , step = ''] = row.split('|').map((cell) => cell.trim())
+      const [, when = '', step = ''] = row.split('|').map((cell) => cell.trim())
+      const [, line] = /^(\d+)\./.exec(when) ?? []
       const steps = [...step.matchAll(/`([a-z]+)`/g)].map(([, name]) => name)
-      return /^\d+$/.test(line) ? steps.map((name) => `${line} ${name}`) : []
+      return line === undefined ? [] : steps.map((name) => `${line} ${name}`)
     })
     expect(told.sort()).toEqual([...new Set(CASES.map(([line, step]) => `${line} ${step}`))].sort())
   })

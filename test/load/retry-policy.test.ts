@@ -162,9 +162,10 @@ describe('what follows from a failure', () => {
     const page = await readFile('docs/delivery.md', 'utf8')
     const [, table = ''] = /<!-- retry -->\n([\s\S]*?)<!-- \/retry -->/.exec(page) ?? []
     const told = table.split('\n').flatMap((row) => {
-      const [, line = '', , step = ''] = row.split('|').map((cell) => cell.trim())
+      const [, when = '', step = ''] = row.split('|').map((cell) => cell.trim())
+      const [, line] = /^(\d+)\./.exec(when) ?? []
       const steps = [...step.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name)
-      return /^\d+$/.test(line) ? steps.map((name) => `${line} ${name}`) : []
+      return line === undefined ? [] : steps.map((name) => `${line} ${name}`)
     })
     const decided = CASES.map(([line, step]) => `${line} ${step.replace(/ \d+$/, '')}`)
     expect(told.sort()).toEqual([...new Set(decided)].sort())

@@ -9,11 +9,12 @@ import { page, sections, tableRows } from '../docs/pages.ts'
 
 const NIGHT = 24 * 60 * 60_000
 
-/** What bounds each table, as the page says. */
+/** What bounds each table, as the page says: tables of one bound share a row, each with its content in brackets. */
 const bounds = new Map(
-  tableRows(sections(page('docs/ledger.md'), 2).get('Tables') ?? '').map(
-    ([table = '', , bound = '']) => [table.replaceAll('`', ''), bound] as const,
-  ),
+  tableRows(sections(page('docs/ledger.md'), 2).get('Tables') ?? '').flatMap(([tables = '', bound = '']) => {
+    const names = tables.replaceAll(/\]\([^)]*\)/g, ']').replaceAll(/\([^)]*\)/g, '')
+    return [...names.matchAll(/`(\w+)`/g)].map(([, name = '']) => [name, bound] as const)
+  }),
 )
 
 /** Rows by table; of profiles those that say what an export looked like. */

@@ -161,7 +161,7 @@ export const wordsOf = (typed: string): string[] =>
 export type Ledger = 'file' | 'postgres'
 
 export interface Situation {
-  /** Number in the table of docs/runbook.md. */
+  /** Number: one situation may be played in several ways. */
   readonly row: number
   readonly name: string
   readonly options?: SceneOptions | (() => SceneOptions)

@@ -128,13 +128,13 @@ describe('samples/README.md', () => {
     for (const said of [
       `${acme.noShows} no-shows`,
       `${acme.oddities['second-date-form']} dates in a second form`,
-      `${acme.oddities.empty} measurements left empty and ${acme.oddities['not-done']} with`,
+      `${acme.oddities.empty} empty measurements, and ${acme.oddities['not-done']} with`,
       `${acme.rows.toLocaleString('en-US')} data rows`,
       `${northlab?.oddities['single-result']} messages with a lone OBX`,
       `${northlab?.oddities['not-final']} results that are not final`,
       `${northlab?.oddities['unit-in-lower-case']} with \`mg/dl\``,
       `${northlab?.oddities['number-as-text']} numbers as text`,
-      `${northlab?.newPeople} are not in the screening file`,
+      `${northlab?.newPeople} of the people are not in the screening file`,
     ]) {
       expect(readme).toContain(said)
     }

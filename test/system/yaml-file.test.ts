@@ -211,7 +211,7 @@ describe('what a schema says in its own words', () => {
     ['step: 3', 'step: must be a multiple of 5'],
     ['named: { a: b }', 'named.a: begins with x'],
     ['zzz: 1', 'zzz: unknown key "zzz"'],
-    ['needed: x', 'needed: unknown key "needed"; it belongs into inner'],
+    ['needed: x', 'needed: unknown key "needed"; it belongs in inner'],
   ])('%s → %s', (text, told) => {
     const [finding] = refusalOf(text, schema).findings
     expect(`${finding?.place.key}: ${finding?.message}`).toBe(told)

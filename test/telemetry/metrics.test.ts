@@ -392,7 +392,13 @@ describe('names', () => {
     const rows = ['Metrics of a schedule', 'Metrics of the installation', 'Metrics of the last run'].flatMap(
       (part) => tableRows(sections(text, 2).get(part) ?? ''),
     )
-    const documented = rows.map(([name = '', type]) => `${name.replaceAll('`', '')} ${type}`)
+    const typeOf = (name: string, values: string): string =>
+      name.endsWith('_total') ? 'counter' : values.startsWith('histogram') ? 'histogram' : 'gauge'
+    const metricsOfPage = rows.map(([metric = '', values = '']) => {
+      const [, name = '', labels = ''] = /^`(\w+)(?:\{(.*)\})?`$/.exec(metric) ?? []
+      return { name, labels, type: typeOf(name, values) }
+    })
+    const documented = metricsOfPage.map(({ name, type }) => `${name} ${type}`)
     expect(documented.sort()).toEqual(
       [...known]
         .flatMap(([name, { type }]) => (name.startsWith('waybill_') ? [`${name} ${type}`] : []))
@@ -400,13 +406,11 @@ describe('names', () => {
     )
     // Labels as samples have them; each metric of a run has one there.
     const samples = samplesOf(await allText())
-    for (const [name = '', type, labels = ''] of rows) {
-      const plain = `${name.replaceAll('`', '')}${type === 'histogram' ? '_count' : ''}{`
+    for (const { name, type, labels } of metricsOfPage) {
+      const plain = `${name}${type === 'histogram' ? '_count' : ''}{`
       const sample = samples.find((line) => line.startsWith(plain))
       if (sample === undefined) continue
-      expect([...sample.matchAll(/(\w+)="/g)].map(([, label]) => label)).toEqual(
-        [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label),
-      )
+      expect([...sample.matchAll(/(\w+)="/g)].map(([, label]) => label).join(',')).toBe(labels)
     }
   })
 })

@@ -1,38 +1,38 @@
 /**
- * Connection of a transaction. A statement without a result travels with the next statement that has one, at the latest with the commit: most
+ * Connection of a transaction. A statement without a result travels with the next statement with a result, at the latest with the commit: most
  * transactions of a run are a single message to the server, and a single answer.
  */
 import pg from 'pg'
 
 type Values = readonly unknown[]
 
-/** Refuses a transaction whose assertion failed: looks into the ledger, and throws. */
+/** Refuses a transaction after a failed assertion: looks into the ledger, and throws. */
 type Refusal = () => Promise<never>
 
-/** SQLSTATE of a text that is no number (postgresql.org/docs/current/errcodes-appendix.html). */
+/** SQLSTATE of a text in place of a number (postgresql.org/docs/current/errcodes-appendix.html). */
 const NO_NUMBER = '22P02'
-/** Omits the quotes around the text, which depend on the language of the server's messages. */
+/** Omits the quotes around the text: their form depends on the language of the server's messages. */
 const REFUSED = /refused (\d+)/
 
 export interface Session {
-  /** Executes the statement with the next one that has a result. */
+  /** Executes the statement with the next statement that has a result. */
   later(text: string, values?: Values): void
   /**
-   * Asserts, as `later`, that a statement gives a row with a text: otherwise the server executes nothing of what follows.
+   * Asserts, as `later`, a row with a text as the result of a statement: otherwise the server executes no later statement.
    * @param refuse called after the rollback
    */
   assert(text: string, values: Values, refuse: Refusal): void
   query(text: string, values: Values): Promise<pg.QueryResult>
   /** Executes a statement for each list of values, in one message. */
   queryEach(text: string, rows: readonly Values[]): Promise<readonly pg.QueryResult[]>
-  /** Forgets what has not been sent, and rolls back. @returns the refusal of a failed assertion. @throws if the connection is lost */
+  /** Forgets unsent statements, and rolls back. @returns the refusal of a failed assertion. @throws if the connection is lost */
   rollback(error: unknown): Promise<Refusal | undefined>
 }
 
 /**
  * Begins a transaction, with the first message.
  * @param begin statements
- * @param asLedgerError makes an error of the server one of the ledger, with the cause
+ * @param asLedgerError converts an error of the server to an error of the ledger, with the cause
  */
 export function beginSession(
   client: pg.ClientBase,
@@ -69,7 +69,7 @@ export function beginSession(
       )
     },
     async query(text, values) {
-      // A list is sent as it is, behind the others.
+      // A list is sent unchanged, behind the pending statements.
       const isOneOfSeveral = values.every(hasLiteral)
       const results = await sendAll(isOneOfSeveral ? [filled(text, values)] : [])
       return results[0] ?? send(text, values)
@@ -83,7 +83,7 @@ export function beginSession(
   }
 }
 
-/** Text of a statement with its values in place of `?` or `$1`, `$2` …. Texts of the ledger have neither in quotes. */
+/** Text of a statement with the values in place of `?` or `$1`, `$2` …. Texts of the ledger have neither in quotes. */
 function filled(text: string, values: Values): string {
   if (values.length === 0) return text
   let count = 0

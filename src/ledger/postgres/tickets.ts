@@ -1,6 +1,6 @@
 /**
- * Tickets in pg-boss, in a schema beside that of the ledger. The name of the queue has the version of its tickets: an older worker takes none of
- * a newer version.
+ * Tickets in pg-boss, in a schema beside the ledger's. The name of the queue has the version of the tickets: an older worker takes no newer
+ * ticket.
  */
 import type pg from 'pg'
 import { type JobWithMetadata, PgBoss } from 'pg-boss'
@@ -23,7 +23,7 @@ const LANES: readonly Lane[] = ['run', 'backfill', 'part']
 
 /** A lost heartbeat counts as a try. */
 const MOST_TRIES = 10_000
-/** A worker is missed after the shortest silence that pg-boss knows, by looks as frequent as its heartbeats. */
+/** A worker is missed after the shortest silence of pg-boss, by looks as frequent as the heartbeats. */
 const SILENCE_SECONDS = 10
 const LOOK_SECONDS = 5
 /** Longest time of a run with one ticket. The next try finds the lease held, and waits. */
@@ -88,12 +88,12 @@ async function startBoss(
     superviseIntervalSeconds: LOOK_SECONDS,
     monitorIntervalSeconds: LOOK_SECONDS,
   })
-  // Each call reports its own error; maintenance is repeated.
+  // Each call reports errors; maintenance is repeated.
   boss.on('error', () => {})
   return boss.start()
 }
 
-/** Data of a ticket, and the words of its end, as the queue stores them. */
+/** Data of a ticket, and the words of the end, as stored by the queue. */
 const SealedRequest = z.object({ sealed: z.string() })
 const StoredEnd = TicketEnd.extend({ words: z.string().optional(), report: z.string().optional() })
 const Report = z.object({ report: z.unknown() })

@@ -10,14 +10,14 @@ export const overviewOf = (turns: Exclusive): Ledger['overview'] => ({
   openWork: (now) => readOpenWork(turns, now),
 })
 
-/** Time for which a notification that was given up stays in the list. */
+/** Time in the list of a notification that was given up. */
 const GIVEN_UP_SHOWN_MS = 7 * 86_400_000
 /** A notification still undelivered after this time has met an obstacle, or the process was killed. */
 const UNDELIVERED_MS = 10 * 60_000
-/** Age of a missed fire from which nobody can do anything about it. */
+/** Age of a missed fire beyond repair. */
 const MISSED_SHOWN_MS = 30 * 86_400_000
 
-/** Latest deadlines that have passed without the exports, unless runs have read as many since. */
+/** Latest deadlines passed without the exports, unless runs have read as many since. */
 const OVERDUE = sql<boolean>`(state in ('missing', 'unreachable') and due = (select max(due) from deadline as later
     where later.job = deadline.job and later.mapping = deadline.mapping and later.source = deadline.source
       and later.timetable = deadline.timetable)
@@ -46,7 +46,7 @@ async function readStanding({ db }: Exclusive) {
   return { notifications, overdue, backfills: backfills.map(({ job }) => job) }
 }
 
-/** Work beside the runs that somebody may have forgotten. Read for a list, not often. */
+/** Forgotten work beside the runs. Read for a list, not often. */
 async function readOpenWork({ db }: Exclusive, now: number): Promise<OpenWork> {
   const rows = async <Row>(query: ReturnType<typeof sql<Row>>): Promise<Row[]> =>
     (await query.execute(db)).rows
@@ -65,7 +65,7 @@ async function readOpenWork({ db }: Exclusive, now: number): Promise<OpenWork> {
   const pauses = await rows(sql<OpenWork['pauses'][number]>`
     select job.name as job, person as "by", note, at, until from pause join job on job.id = pause.job_id
     where until is null order by at`)
-  // A run that has finished since has read what had come by then.
+  // A run finished since has read the exports that had come by then.
   const missed = await rows(sql<OpenWork['missed'][number]>`
     select job.name as job, due, fire.reason as reason from fire join job on job.id = fire.job_id
     where fire.state = 'skipped' and made_up_by is null and due > ${now - MISSED_SHOWN_MS}

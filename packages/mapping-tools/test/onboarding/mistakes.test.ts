@@ -10,7 +10,7 @@ import { driftOf } from '../../../../src/watch/drift-watch.ts'
 import { createProfiler, type ExportProfile } from '../../../../src/watch/export-profile.ts'
 import { createFitWatch, type Suspicion, unexpected } from '../../../../src/watch/judge-fit.ts'
 import { corpusPath } from '../../../../test/corpus/corpus-file.ts'
-import { page, sections, tableRows } from '../../../../test/docs/pages.ts'
+import { codeRows, page, sections } from '../../../../test/docs/pages.ts'
 import { NEEDS_CORPUS } from '../../../../test/needed.ts'
 import { load, ROOT } from '../../../../test/transform/mapping-under-test.ts'
 import { vocabulary } from '../draft/drafting.ts'
@@ -136,13 +136,12 @@ async function expectNothingSuspicious(name: string, file: string): Promise<void
 test.each(EXPORTS)(SENTENCE, expectNothingSuspicious)
 test.each(OF_THE_CORPUS)(SENTENCE, NEEDS_CORPUS, expectNothingSuspicious)
 
-test('the page on judging has each mistake with what tells it, and each finding', () => {
+test('the page on judging has each finding, and no other', () => {
   const chapter = sections(page('docs/judging.md'), 2).get('Findings') ?? ''
-  const listed = tableRows(chapter).flatMap(([finding = '', , mistakes = '']) =>
-    (mistakes === '' ? [] : mistakes.split('; ')).map((mistake) => [mistake, /^`(.+)`$/.exec(finding)?.[1]]),
-  )
-  expect(listed.toSorted()).toEqual(MISTAKES.map(({ name, finding }) => [name, finding]).toSorted())
-  for (const finding of FIT_FINDINGS) expect(page('docs/judging.md')).toContain(`\`${finding}\``)
+  expect(codeRows(chapter).toSorted()).toEqual([...FIT_FINDINGS].toSorted())
+})
+
+test('most mistakes are found', () => {
   expect(MISTAKES.filter(({ finding }) => finding !== undefined).length / MISTAKES.length).toBeGreaterThan(
     20 / 24,
   )
@@ -172,7 +171,7 @@ describe('a planted mistake', () => {
   })
 
   test.each(MISTAKES.filter(({ finding }) => finding === undefined).map((one) => [one.name, one] as const))(
-    'cannot be told, and the page says so: %s',
+    'cannot be told: %s',
     (_, one) => expect(found(one)).toEqual([]),
   )
 })

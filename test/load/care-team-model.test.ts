@@ -11,9 +11,9 @@ it('one entry of one source, and in the end what the newest words say, whatever 
       ended += counts['end: right'] ?? 0
     }),
     // A fixed seed: `npm run drill:model -- --care-teams` draws others.
-    { numRuns: 1_000, seed: 20_261_128 },
+    { numRuns: 250, seed: 20_261_128 },
   )
-  expect(ended).toBeGreaterThan(500)
+  expect(ended).toBeGreaterThan(125)
 })
 
 const line = (made: Partial<TeamLine> = {}): TeamLine => ({
@@ -158,6 +158,11 @@ const found: Readonly<Record<string, TeamHistory>> = {
       { what: 'correct', job: 0, lines: [otherLine({ practice: 1 })] },
     ],
     faults: [9, 14, 17],
+  },
+  'an entry is not answered behind a dead process of another job that had claimed people': {
+    ...{ ...replacing, changed: 'add', missing: 'keep', hasId: false },
+    steps: [{ ...deliver([]), dies: true }, deliver([line()], { job: 1 }), { what: 'night', job: 0 }],
+    faults: [9],
   },
   'a row that a later row of its export corrects says nothing of the mark': {
     ...{ ...replacing, changed: 'add', missing: 'keep', hasId: false },

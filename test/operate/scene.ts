@@ -86,8 +86,12 @@ export async function openScene({ whole, ...options }: SceneOptions = {}): Promi
   let asked = Promise.withResolvers<void>()
   let days = 0
   let count = 0
-  const needs: Scene['needs'] = async (...args) =>
-    Listed.parse(JSON.parse((await later(days, 'needs', '--json', ...args)).out)).needs
+  const needs: Scene['needs'] = async (...args) => {
+    const { code, out } = await later(days, 'needs', '--json', '--exit-code', ...args)
+    const listed = Listed.parse(JSON.parse(out)).needs
+    expect(code).toBe(listed.length === 0 ? 0 : 1)
+    return listed
+  }
   const later: Scene['later'] = (after, ...args) => {
     days = after
     return nights.workplace.waybillWith(

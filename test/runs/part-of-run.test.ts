@@ -1,7 +1,7 @@
 /** A part of an export, read by a worker: its rows alone, once, and what its end says to the holder of the job. */
 import { existsSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { Ledger } from '../../src/ledger/ledger.ts'
@@ -57,10 +57,15 @@ async function divide({ ledger: seen = (ledger) => ledger, onEvent = () => {} }:
     await turnOfTheLoop()
     closed++
   }
+  const release: Ledger['leases']['release'] = async (...given) => {
+    for (const _ of [1, 2, 3]) await turnOfTheLoop()
+    // A ledger that is closed takes nothing.
+    if (closed === 0) await ledger.leases.release(...given)
+  }
   const application = {
     ...{ settings: readSettings(variables, home), now: clock.now, random, sleep, version: '0.1.0' },
     ...{ owner: 'there:2', isDead: () => false, interrupt: interrupt.signal, randomHex: () => 'f' },
-    openLedger: async () => ({ ...seen(ledger), close }),
+    openLedger: async () => ({ ...seen({ ...ledger, leases: { ...ledger.leases, release } }), close }),
     connectGateway: async (name: string) => ({ gateway: client(GATEWAY), name, describe: name, close }),
   } as unknown as Application
   const listener = (event: RunEvent): void => {
@@ -82,6 +87,12 @@ async function divide({ ledger: seen = (ledger) => ledger, onEvent = () => {} }:
     parts: async (): Promise<string[]> =>
       (await ledger.parts.ofExport(record.id)).map(({ state, rows }) => `${state} ${rows.read}`),
     closed: (): number => closed,
+    /** Takes the part for another worker, if nobody holds it. */
+    async takesElsewhere(number: number): Promise<boolean> {
+      const part = { exportRow: record.id, number, of: 2 }
+      const asked = { jobId, runId: 'run', owner: 'elsewhere:9', now: clock.now(), ttlMs: 900_000, part }
+      return (await ledger.leases.acquire(asked, () => false)).ok
+    },
     of: (...types: RunEvent['type'][]): RunEvent[] => told.filter(({ type }) => types.includes(type)),
   }
 }
@@ -94,7 +105,7 @@ test.each([
 ])(
   'part %i of an export is read to its end, and no other; nothing of it is left open',
   async (number, states) => {
-    const { read, parts, of, spool, closed } = await divide()
+    const { read, parts, of, spool, closed, takesElsewhere } = await divide()
     const own = await spool(number)
     const others = [await spool(), await spool(1 - number)]
     expect(await read(number)).toEqual({ run: 'run', exit: 0 })
@@ -105,7 +116,7 @@ test.each([
     ])
     // What is fetched for the other part, and for the run, others need.
     expect([own, ...others].map((file) => existsSync(file))).toEqual([false, true, true])
-    expect(closed()).toBe(2)
+    expect([closed(), await takesElsewhere(number)]).toEqual([2, true])
   },
 )
 
@@ -135,10 +146,8 @@ test('a part whose file is gone stays open, for when it is back, and holds nothi
 })
 
 test('a part that another worker reads is refused, and that worker is named', async () => {
-  const { read, ledger, record, jobId, clock } = await divide()
-  const part = { exportRow: record.id, number: 0, of: 2 }
-  const asked = { jobId, runId: 'run', owner: 'elsewhere:9', now: clock.now(), ttlMs: 900_000, part }
-  expect(await ledger.leases.acquire(asked, () => false)).toMatchObject({ ok: true })
+  const { read, takesElsewhere } = await divide()
+  expect(await takesElsewhere(0)).toBe(true)
   await expect(read(0)).rejects.toMatchObject({
     code: 'job-held',
     message: expect.stringContaining('elsewhere:9'),
@@ -155,6 +164,20 @@ test('a worker that is stopped while it reads a part leaves it open, and says th
   expect(await read(0)).toEqual({ run: 'run', exit: 130, code: 'interrupted' })
   expect(of('partEnded')).toEqual([{ type: 'partEnded', code: 'interrupted' }])
   expect(await parts()).toEqual(['open 0', 'open 0'])
+})
+
+test('what a dead process has unpacked for a part is removed before it is read: the disk need not hold both', async () => {
+  let left: boolean | undefined
+  const { read, spool } = await divide({
+    onEvent({ type }) {
+      if (type === 'partStarted') left = existsSync(unpacked)
+    },
+  })
+  const unpacked = join(dirname(await spool(0)), 'unpacked')
+  await mkdir(unpacked)
+  await writeFile(join(unpacked, 'day.csv'), 'a')
+  await read(0)
+  expect(left).toBe(false)
 })
 
 test('a worker that is about to end begins no part', async () => {

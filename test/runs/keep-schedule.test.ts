@@ -123,7 +123,13 @@ async function keep({
   }
   await before?.(application)
   const address = served ? { host: '127.0.0.1', port: 0 } : undefined
-  await keepSchedule(application, { events: createScheduleEvents({}), reporter: () => ({}) }, address)
+  const told: string[] = []
+  const watch = {
+    events: createScheduleEvents({ ended: (job, { state }) => told.push(`${job} ${state}`) }),
+    reporter: () => ({ runStarted: ({ job }: { readonly job: string }) => void told.push(`${job} started`) }),
+    onConnected: (words: string) => void told.push(words),
+  }
+  await keepSchedule(application, watch, address)
   expect(open).toBe(0)
   const ledger = await made.openLedger()
   const fires = await ledger.fires.latest(await ledger.jobs.id('nightly', GATEWAY), 9)
@@ -136,12 +142,12 @@ async function keep({
     () => true,
     () => false,
   )
-  return { fires, runs, seen, isServed, log, home }
+  return { fires, runs, seen, isServed, log, told }
 }
 
 test('a night of a schedule: the fire begins in time, its run is counted, and nothing is left open', async () => {
   const pages: Record<string, string> = {}
-  const { fires, runs, seen, isServed, log } = await keep({
+  const { fires, runs, seen, isServed, log, told } = await keep({
     async during(minutes, { get }) {
       pages[minutes < 0 ? 'before' : 'after'] = await get('/metrics')
       pages['ready'] = await get('/ready')
@@ -161,6 +167,7 @@ test('a night of a schedule: the fire begins in time, its run is counted, and no
     `waybill_next_fire_timestamp_seconds{job="nightly"} ${(DUE + DAY_MS) / 1_000}`,
   )
   expect(pages['ready']).toContain('"ready"')
+  expect(told).toEqual([`Records go to ${GATEWAY}.`, 'nightly started', 'nightly ended'])
   expect(isServed).toBe(false)
   expect(log).toContain('the schedule has started')
   expect(log.at(-1)).toBe('the schedule has ended')
@@ -219,7 +226,8 @@ test('where workers run the jobs, a fire is a ticket, and what its worker has do
       return { id: 'new', lane: 'run' }
     },
     stateOf: async () => ({ run: 'run-of-worker', exit: 1 }),
-    close: async () => {
+    async close() {
+      for (const _ of [1, 2, 3]) await turnOfTheLoop()
       isClosed = true
     },
   } as unknown as Tickets

@@ -24,6 +24,8 @@ interface Scene {
   readonly home: string
   /** Answer of the metrics server. */
   get(path: string): Promise<string>
+  /** Kinds of the notices sent so far. */
+  told(): readonly string[]
 }
 
 interface Given {
@@ -85,6 +87,7 @@ async function keep({
   let url = ''
   const scene: Scene = {
     home,
+    told: () => hook.seen.flatMap(({ url, body }) => (url === '/' ? [String(JSON.parse(body).type)] : [])),
     get: async (path) => (await fetch(url + path)).text(),
   }
   let open = 0
@@ -161,6 +164,8 @@ test('a night of a schedule: the fire begins in time, its run is counted, and no
   expect(pages['before']).not.toContain('waybill_last_run_exit_code{')
   expect(pages['after']).toContain('waybill_last_run_exit_code{job="nightly"} 0')
   expect(pages['after']).toContain('waybill_fires_total{job="nightly",state="ended"} 1')
+  // Of the gateway that the night has met.
+  expect(pages['after']).toMatch(/^waybill_gateway_requests_permitted [1-9]/m)
   for (const name of ['home_free_bytes', 'gateway_requests_in_flight', 'run_under_way{job="nightly"}'])
     expect(pages['after']).toContain(`waybill_${name} `)
   expect(pages['after']).toContain(
@@ -203,14 +208,18 @@ test('a schedule whose jobs are gone is not ready, says so to whom they named, a
 
 test('a job file that is wrong is a need, told and counted, until it is right', async () => {
   const needs: Record<string, string> = {}
+  let toldAt3: readonly string[] = []
   const { seen } = await keep({
-    async during(minutes, { home, get }) {
+    async during(minutes, { home, get, told }) {
+      if (minutes === 3) toldAt3 = told()
       needs[minutes] = /"needs":.*/.exec(await get('/health'))?.[0] ?? ''
       if (minutes === 1) await writeFile(join(home, 'jobs/nightly.yaml'), 'job: "a')
     },
   })
   expect(needs[1]).toBe('"needs":{}}')
   expect(needs[3]).toBe('"needs":{"start-refused":1}}')
+  // Not only once the schedule ends.
+  expect(toldAt3).toEqual(['waybill.job-broken'])
   expect(seen.filter((one) => one.startsWith('waybill'))).toEqual([
     'waybill.job-broken Waybill: nightly is not run until its file is corrected (job-invalid)',
   ])

@@ -1,6 +1,6 @@
 /** A worker and its tickets: what it hands back, what it completes, and what its log says. */
-import { existsSync } from 'node:fs'
-import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { existsSync, renameSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -41,9 +41,9 @@ interface Given {
   /** The queue takes no end of a ticket. */
   readonly isDeaf?: true
   /** Called with the home at each look for a ticket. */
-  readonly onLook?: (look: number, home: string) => unknown
+  readonly onLook?: (look: number, home: string) => void
   /** Called at each pause between two looks. */
-  readonly onPause?: (pause: number, home: string) => Promise<void>
+  readonly onPause?: (pause: number, home: string) => void
   /** Looks of a free worker before it gets the ticket. */
   readonly idle?: number
   /** Fills the ledger. */
@@ -91,7 +91,7 @@ async function work(given: Given) {
   const tickets = {
     async take(lane: string) {
       lanes.push(lane)
-      await given.onLook?.(looks, home)
+      given.onLook?.(looks, home)
       if (failing.includes(looks++)) throw new WaybillError('ledger-unusable', 'the queue is away')
       if (lane !== 'run' || isTaken || looks <= (given.idle ?? 0)) return undefined
       isTaken = true
@@ -108,7 +108,8 @@ async function work(given: Given) {
       await turnOfTheLoop()
       sent.push(one)
     },
-    close: async () => {
+    async close() {
+      for (const _ of [1, 2, 3]) await turnOfTheLoop()
       isClosed = true
     },
   } as unknown as Tickets
@@ -139,8 +140,8 @@ async function work(given: Given) {
     connectGateway(this: Application) {
       return (connect ?? refusing)(this, () => interrupt.abort(), sent)
     },
-    sleep: async (ms: number, signal: AbortSignal) => {
-      if (ms === ASK_EVERY_MS) await given.onPause?.(++asks, home)
+    sleep(ms: number, signal: AbortSignal) {
+      if (ms === ASK_EVERY_MS) given.onPause?.(++asks, home)
       return new Promise<void>((resolve) => {
         pauses.add(ms)
         // Others wait for their places and their next beats.
@@ -161,6 +162,8 @@ async function work(given: Given) {
   expect(others).toEqual([])
   // Who is refused has opened no queue.
   expect(isClosed).toBe(lanes.length > 0)
+  if (lanes.length > 0 && failed === undefined)
+    expect([log.at(0), log.at(-1)]).toEqual(['info the worker has started', 'info the worker has ended'])
   const told = log.filter((line) => !/worker has (started|ended)/.test(line))
   return { end: first, log: told, failed, waited: now, beats, sent, lanes, pauses }
 }
@@ -259,13 +262,13 @@ test('a worker whose home is not mounted takes no ticket until it is', async () 
         },
       })
     },
-    async onLook(look, home) {
+    onLook(look, home) {
       looked.push(`${look} ${existsSync(join(home, 'shared-home'))}`)
     },
-    async onPause(pause, home) {
+    onPause(pause, home) {
       const file = join(home, 'shared-home')
-      if (pause === 1) await rename(file, `${file}-away`)
-      if (pause === 7) await rename(`${file}-away`, file)
+      if (pause === 1) renameSync(file, `${file}-away`)
+      if (pause === 7) renameSync(`${file}-away`, file)
     },
     idle: 2,
   })

@@ -94,7 +94,8 @@ async function awaitLease(deps: WaitingDependencies, turn: Turn): Promise<Lease>
       const ahead = answer === undefined ? first : answer.holder
       // The lease of a dead worker on a part is waited for.
       const isDue = part === undefined || now() - since > PART_WAITS * ttlMs
-      if (answer !== undefined && isDue) refuseBeside(turn, answer.holder, waitsFor !== undefined)
+      const hasAsked = part === undefined && waitsFor !== undefined
+      if (answer !== undefined && isDue) refuseBeside(turn, answer.holder, hasAsked)
       if (part === undefined && ahead !== undefined && waitsFor !== ahead.owner)
         deps.events.emit({ type: 'waitingForRun', ...aheadOf(job, ahead) })
       waitsFor = ahead?.owner

@@ -232,9 +232,9 @@ export async function whileHeld(
   const held = await holdJob(deps, { jobId, job: name, runId, givesWay, besideParts: !givesWay })
   try {
     const [own, other] = givesWay ? (['backfill', 'ordinary'] as const) : (['ordinary', 'backfill'] as const)
-    const stopped = await settleOpenChunks(deps, job, held, other)
-    if (stopped !== undefined) return stopped
     const sources = { ...deps.sources, signal: AbortSignal.any([deps.interrupt, held.lost, held.stopped]) }
+    const stopped = await settleOpenChunks({ ...deps, sources }, job, held, other)
+    if (stopped !== undefined) return stopped
     const arrival = createArrival(spoolFolder(deps.home, jobId, own), sources)
     let ended = false
     try {

@@ -11,10 +11,11 @@ import type { Ledger } from '../../src/ledger/ledger.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import { type Arrival, spoolFolder } from '../../src/run/arrival.ts'
 import { createRunEvents, type RunDependencies } from '../../src/run/events.ts'
-import { type Holding, takeUp, whileHeld } from '../../src/runs/take-up.ts'
+import { carryOut, type Holding, rerunJob, takeUp, whileHeld } from '../../src/runs/take-up.ts'
 import type { JobEnd } from '../../src/story/run-story.ts'
 import { CLINIC, HEADER } from '../cli/clinic.ts'
 import { beginExport, beginRun, passingLedger } from '../ledger/begun-run.ts'
+import { openRunScene } from '../run/run-scene.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 /** Owner of the lease of `beginRun`. */
@@ -218,4 +219,47 @@ test.each<[string, boolean, string, string]>([
   const concerned = () => expect.fail('looked')
   const taking = { run, selection: 'left-behind', mapping: 'today', concerned } as const
   await expect(takeUp({ ...deps, gatewayName }, job, taking)).rejects.toMatchObject({ code })
+})
+
+/** Of nobody, and without a value: with anybody's name it is mapped, and nothing of it is sent. */
+const OF_NOBODY = ',2026-03-02,,,,,\n'
+
+test.each<[string, 'today' | 'kept', object]>([
+  ['the mapping that it has by now, wherever that lies', 'today', { read: 2, mapped: 2, rejected: 0 }],
+  ['the mapping that it had', 'kept', { read: 2, mapped: 0, rejected: 2 }],
+])('a run taken up reads the exports that are meant, and no other, by %s', async (_, mapping, rows) => {
+  const { ledger, inbox, prepare } = await openRunScene()
+  for (const name of ['a.csv', 'b.csv', 'c.csv']) await writeFile(join(inbox, name), HEADER + OF_NOBODY)
+  const [plan, world] = await prepare('left')
+  await carryOut(plan, world)
+  await world.held.release()
+  const elsewhere = join(world.folders.jobs, 'clinic.yaml')
+  await rm(join(world.folders.mappings, 'clinic.yaml'))
+  await writeFile(elsewhere, CLINIC.replace('reference: "id"', 'reference: "day"'))
+  const [source = expect.fail('no source')] = plan.job.sources
+  const job = { ...plan.job, sources: ['other', elsewhere].map((name) => ({ ...source, mapping: name })) }
+  const run = (await ledger.runs.find('left')) ?? expect.fail('no run')
+  const taking = {
+    ...({ run, selection: 'left-behind', mapping } as const),
+    concerned: async (all: readonly { readonly id: number; readonly name: string }[]) =>
+      new Set(all.flatMap(({ id, name }) => (name === 'a.csv' ? [] : [id]))),
+  }
+  const end = await takeUp(world, job, taking)
+  expect(end).toMatchObject({ summary: { run: 'new', origin: { run: 'left' }, rows } })
+  expect((await ledger.exports.ofRun('new')).map(({ name }) => name)).toEqual(['b.csv', 'c.csv'])
+})
+
+test('a rerun takes the exports with rows left behind alone, and refuses a run that has none', async () => {
+  const { ledger, inbox, prepare } = await openRunScene()
+  await writeFile(join(inbox, 'a.csv'), `${HEADER}ann,2026-03-02,,,,,\n`)
+  await writeFile(join(inbox, 'b.csv'), HEADER + OF_NOBODY)
+  const [plan, world] = await prepare('left')
+  await carryOut(plan, world)
+  await world.held.release()
+  const run = (await ledger.runs.find('left')) ?? expect.fail('no run')
+  const end = await rerunJob(world, plan.job, run, 'left-behind')
+  expect(end).toMatchObject({ exit: 1, summary: { run: 'new', rows: { read: 1, rejected: 1 } } })
+  expect((await ledger.exports.ofRun('new')).map(({ name }) => name)).toEqual(['b.csv'])
+  const again = rerunJob(world, plan.job, run, 'in-doubt')
+  await expect(again).rejects.toMatchObject({ code: 'nothing-left' })
 })

@@ -1,6 +1,8 @@
 /** A worker and its tickets: what it hands back, what it completes, and what its log says. */
+import { existsSync, renameSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setImmediate as turnOfTheLoop } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { Ledger, RunRecord } from '../../src/ledger/ledger.ts'
 import type { RunRequest, Ticket, TicketEnd, Tickets } from '../../src/ledger/tickets.ts'
@@ -16,6 +18,8 @@ const REQUEST: RunRequest = { what: 'run', job: 'missing', files: [] }
 /** Looks into the ledger first. */
 const RERUN: RunRequest = { what: 'rerun', job: 'nightly', run: 'run-1', only: 'left-behind' }
 
+/** Pause of a free worker between two looks. */
+const ASK_EVERY_MS = 500
 const KEY = 'k'.repeat(64)
 const GATEWAY = 'https://gateway.test'
 const JOB = `job: nightly
@@ -29,12 +33,27 @@ interface Given {
   readonly sentAt?: number
   /** Thrown when the ticket is worked on. */
   readonly thrown?: unknown
-  /** Looks for a ticket that fail first. */
-  readonly failing?: number
+  /** Looks for a ticket that fail, by their numbers. */
+  readonly failing?: readonly number[]
+  readonly concurrency?: number
+  /** Settings of the worker, beside the usual ones. */
+  readonly variables?: Readonly<Record<string, string>>
+  /** The queue takes no end of a ticket. */
+  readonly isDeaf?: true
+  /** Called with the home at each look for a ticket. */
+  readonly onLook?: (look: number, home: string) => void
+  /** Called at each pause between two looks. */
+  readonly onPause?: (pause: number, home: string) => void
+  /** Looks of a free worker before it gets the ticket. */
+  readonly idle?: number
   /** Fills the ledger. */
   readonly before?: (ledger: Ledger) => Promise<unknown>
   /** Answers the connection of the gateway. @param interrupt ends the worker */
-  readonly connect?: (worker: Application, interrupt: () => void) => Promise<GatewayConnection>
+  readonly connect?: (
+    worker: Application,
+    interrupt: () => void,
+    sent: readonly unknown[],
+  ) => Promise<GatewayConnection>
 }
 
 const refusing = async (): Promise<never> => {
@@ -42,7 +61,8 @@ const refusing = async (): Promise<never> => {
 }
 
 /** Works until one ticket is completed or handed back. */
-async function work({ request, attempt = 0, sentAt = 0, thrown, failing = 0, before, connect }: Given) {
+async function work(given: Given) {
+  const { request, attempt = 0, sentAt = 0, thrown, failing = [], before, connect } = given
   const home = await temporaryFolder()
   await mkdir(join(home, 'jobs'))
   await writeFile(join(home, 'jobs/nightly.yaml'), JOB)
@@ -56,18 +76,24 @@ async function work({ request, attempt = 0, sentAt = 0, thrown, failing = 0, bef
   const log: string[] = []
   const sent: unknown[] = []
   const beats: number[] = []
+  const lanes: string[] = []
+  const pauses = new Set<number>()
   let looks = 0
+  let asks = 0
   let isTaken = false
   let isClosed = false
   let now = 0
   const end = async (one: TicketEnd | 'given back') => {
     ends.push(one)
     interrupt.abort()
+    if (given.isDeaf) throw new WaybillError('ledger-unusable', 'the queue is away')
   }
   const tickets = {
     async take(lane: string) {
-      if (looks++ < failing) throw new WaybillError('ledger-unusable', 'the queue is away')
-      if (lane !== 'run' || isTaken) return undefined
+      lanes.push(lane)
+      given.onLook?.(looks, home)
+      if (failing.includes(looks++)) throw new WaybillError('ledger-unusable', 'the queue is away')
+      if (lane !== 'run' || isTaken || looks <= (given.idle ?? 0)) return undefined
       isTaken = true
       return ticket
     },
@@ -78,8 +104,12 @@ async function work({ request, attempt = 0, sentAt = 0, thrown, failing = 0, bef
     },
     complete: (_: Ticket, one: TicketEnd) => end(one),
     giveBack: () => end('given back'),
-    send: async (...one: unknown[]) => void sent.push(one),
-    close: async () => {
+    async send(...one: unknown[]) {
+      await turnOfTheLoop()
+      sent.push(one)
+    },
+    async close() {
+      for (const _ of [1, 2, 3]) await turnOfTheLoop()
       isClosed = true
     },
   } as unknown as Tickets
@@ -91,6 +121,7 @@ async function work({ request, attempt = 0, sentAt = 0, thrown, failing = 0, bef
     WAYBILL_ACCESS_TOKEN: 'b',
     WAYBILL_RUN_BY: 'workers',
     WAYBILL_KEY: KEY,
+    ...given.variables,
   }
   const settings = readSettings(variables, home)
   const openLedger = async () => {
@@ -107,17 +138,20 @@ async function work({ request, attempt = 0, sentAt = 0, thrown, failing = 0, bef
     isDead: (owner: string) => owner === GONE,
     logger: { info: logged('info'), warn: logged('warn'), error: logged('error') },
     connectGateway(this: Application) {
-      return (connect ?? refusing)(this, () => interrupt.abort())
+      return (connect ?? refusing)(this, () => interrupt.abort(), sent)
     },
-    sleep: (ms: number, signal: AbortSignal) =>
-      new Promise<void>((resolve) => {
+    sleep(ms: number, signal: AbortSignal) {
+      if (ms === ASK_EVERY_MS) given.onPause?.(++asks, home)
+      return new Promise<void>((resolve) => {
+        pauses.add(ms)
         // Others wait for their places and their next beats.
         if (ms === LOOK_EVERY_MS) now += ms
         if (signal.aborted) resolve()
         else setImmediate(resolve)
-      }),
+      })
+    },
   } as unknown as Application
-  const over = keepWorking(application, () => ({ listener: {} }), 1).finally(() => {
+  const over = keepWorking(application, () => ({ listener: {} }), given.concurrency ?? 1).finally(() => {
     ledger.close = close
   })
   const failed = await over.then(
@@ -126,9 +160,12 @@ async function work({ request, attempt = 0, sentAt = 0, thrown, failing = 0, bef
   )
   const [first, ...others] = ends
   expect(others).toEqual([])
-  expect(isClosed).toBe(true)
+  // Who is refused has opened no queue.
+  expect(isClosed).toBe(lanes.length > 0)
+  if (lanes.length > 0 && failed === undefined)
+    expect([log.at(0), log.at(-1)]).toEqual(['info the worker has started', 'info the worker has ended'])
   const told = log.filter((line) => !/worker has (started|ended)/.test(line))
-  return { end: first, log: told, failed, waited: now, beats, sent }
+  return { end: first, log: told, failed, waited: now, beats, sent, lanes, pauses }
 }
 
 const GONE = 'gone:1#boot.1'
@@ -169,12 +206,84 @@ test('an unforeseen error is told by its kind: its message may hold anything', a
 })
 
 test('a queue that is away for a while is told once, and once more when it is back', async () => {
-  const { log } = await work({ request: undefined, failing: 3 })
+  const { log } = await work({ request: undefined, failing: [0, 1, 2] })
   expect(log.slice(0, 2)).toEqual([
     'warn no ticket can be taken: the queue is away',
     'info tickets can be taken again',
   ])
   expect(log.filter((line) => !line.startsWith('error'))).toHaveLength(2)
+})
+
+test('each time that the queue is away is told', async () => {
+  const { log } = await work({ request: undefined, failing: [0, 1, 2, 6, 7, 8], idle: 9 })
+  expect(log.filter((line) => !line.startsWith('error'))).toEqual([
+    ...['warn no ticket can be taken: the queue is away', 'info tickets can be taken again'],
+    ...['warn no ticket can be taken: the queue is away', 'info tickets can be taken again'],
+  ])
+})
+
+test('a worker takes runs, as many as it may, and beside them one backfill and one part', async () => {
+  const { lanes, pauses } = await work({ request: REQUEST, concurrency: 3 })
+  expect(lanes.slice(0, 5)).toEqual(['run', 'run', 'run', 'backfill', 'part'])
+  // Half of the silence after which its ticket goes to another, and the pause between two looks.
+  expect([...pauses].toSorted((a, b) => a - b)).toEqual([ASK_EVERY_MS, 5_000])
+})
+
+test.each<[string, Given, string]>([
+  [
+    'without a ledger that machines share',
+    { variables: { WAYBILL_LEDGER: '', WAYBILL_RUN_BY: 'this-process' } },
+    'usage-wrong',
+  ],
+  [
+    'with another key than that of the ledger',
+    { before: ({ installation }) => installation.useKey('another', 0) },
+    'key-differs',
+  ],
+])('a worker %s is refused, and takes no ticket', async (_, given, code) => {
+  const { failed, lanes, end } = await work({ request: RUN, ...given })
+  expect(failed).toMatchObject({ code })
+  expect([lanes, end]).toEqual([[], undefined])
+})
+
+test('a worker whose home is not mounted takes no ticket until it is', async () => {
+  const looked: string[] = []
+  const { log, end } = await work({
+    request: REQUEST,
+    async before(ledger) {
+      let mark: string | undefined
+      Object.assign(ledger, {
+        sharedHome: {
+          mark: async () => mark,
+          claim: async (made: string) => {
+            mark = made
+            return mark
+          },
+        },
+      })
+    },
+    onLook(look, home) {
+      looked.push(`${look} ${existsSync(join(home, 'shared-home'))}`)
+    },
+    onPause(pause, home) {
+      const file = join(home, 'shared-home')
+      if (pause === 1) renameSync(file, `${file}-away`)
+      if (pause === 7) renameSync(`${file}-away`, file)
+    },
+    idle: 2,
+  })
+  expect(log.slice(0, 2)).toEqual([
+    'warn no ticket can be taken: the shared home is not mounted',
+    'info tickets can be taken again',
+  ])
+  expect(looked.filter((look) => look.endsWith('false'))).toEqual([])
+  expect(end).toMatchObject({ code: 'job-not-found' })
+})
+
+test('an end that the queue does not take is told with its job: the ticket comes back', async () => {
+  const { log, end } = await work({ request: REQUEST, isDeaf: true })
+  expect(end).toMatchObject({ code: 'job-not-found' })
+  expect(log.at(-1)).toBe('warn the end of the run cannot be noted in the queue')
 })
 
 interface Known extends Partial<Pick<RunRecord, 'reason'>> {
@@ -344,14 +453,18 @@ test.each<['interrupted' | 'asked-to-stop' | 'gateway-unreachable', boolean, boo
 )
 
 test('a worker sends no run to workers, and each part of an export has a ticket of its own', async () => {
+  let sentBefore = 0
   const { sent, beats } = await work({
     request: RUN,
-    async connect(worker) {
+    async connect(worker, _, sent) {
       expect(worker.settings.runBy).toBe('this-process')
       await worker.sendPart?.('nightly', 'run-1', { exportRow: 7, number: 2, of: 3 })
+      sentBefore = sent.length
       return refusing()
     },
   })
+  // Whoever waits for the part knows that it is asked for.
+  expect(sentBefore).toBe(1)
   expect(sent).toEqual([
     ['part 7:2', { what: 'part', job: 'nightly', run: 'run-1', exportRow: 7, number: 2 }],
   ])

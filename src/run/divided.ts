@@ -87,7 +87,10 @@ async function readHere(
   let gaveWay: unknown
   for (const { number, state } of await look()) {
     if (state !== 'open') continue
-    const error = await carry({ exportRow: record.id, number, of: count })
+    const part = { exportRow: record.id, number, of: count }
+    let error = await carry(part)
+    // A worker still reads the part.
+    while (error instanceof WaybillError && error.code === 'job-held') error = await carry(part)
     const isOpen = (await look())[number]?.state === 'open'
     if (isOpen && !(error instanceof WaybillError && error.code === 'gave-way')) throw error
     if (isOpen) gaveWay = error

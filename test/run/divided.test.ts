@@ -202,3 +202,15 @@ test.each<[string, Parameters<typeof readHere>[0], readonly number[], string | u
 ])('one process reads %s', async (_, ends, carried, code) => {
   expect(await readHere(ends)).toEqual({ code, carried })
 })
+
+test('one process takes a part again that a worker still reads', async () => {
+  const reading = await begin()
+  await reading.end(1, 'settled')
+  let held = 2
+  await reading.read(async ({ number }) => {
+    if (number === 0 && held-- > 0) return failure('job-held')
+    await reading.end(number, 'settled')
+    return undefined
+  })
+  expect(reading.carried).toEqual([0, 0, 0, 2])
+})

@@ -11,6 +11,7 @@
  */
 import {
   type Content,
+  type Doubt,
   decide,
   EMPTY,
   type Incoming,
@@ -73,6 +74,8 @@ interface OpenExport extends Omit<Reading, 'mapping'> {
 interface Memory {
   slots: Map<string, Slot>
   readings: Reading[]
+  /** Exports of runs that were given up, which keep their places. */
+  left: Omit<Reading, 'mapping'>[]
   open: OpenExport | undefined
 }
 
@@ -111,7 +114,7 @@ type Policy = 'hold' | 'look' | 'resend'
 export type Counts = Record<string, number>
 
 const freshLedger = (): Ledger => ({
-  jobs: Array.from({ length: JOBS }, () => ({ slots: new Map(), readings: [], open: undefined })),
+  jobs: Array.from({ length: JOBS }, () => ({ slots: new Map(), readings: [], left: [], open: undefined })),
   nextArrival: 1,
   accountId: undefined,
   forgotten: 0,
@@ -352,10 +355,15 @@ class World {
       for (const [at, { slot, content, state }] of ofRow.entries()) {
         const isOver = ofRow.some((one, other) => other > at && one.slot === slot && one.state !== 'sending')
         if (state !== 'sending') this.undecided.delete(slot)
-        else if (!isOver) this.tell(slot, { what: 'sending', content })
+        else if (!isOver) {
+          this.tell(slot, { what: 'sending', content })
+          const learned = this.slot(slot)
+          own.slots.set(slot, { ...learned, doubts: learned.doubts.map(keptDoubt) })
+        }
       }
     }
     for (const row of open.file.lines.keys()) this.told.set(`${open.file.delivery} ${row}`, 'rejected')
+    own.left = [...own.left, open]
     own.open = undefined
   }
 
@@ -422,9 +430,9 @@ class World {
 
   /** Places by the number of an export, as the ledger has them. */
   private placed() {
-    const { readings, open } = this.own
+    const { readings, left, open } = this.own
     const orders = new Map(
-      [...readings, ...(open === undefined ? [] : [open])].map(({ arrival, anchor, file }) => [
+      [...readings, ...left, ...(open === undefined ? [] : [open])].map(({ arrival, anchor, file }) => [
         arrival,
         { anchor, day: dayOf(anchor, arrival, file) },
       ]),
@@ -605,10 +613,7 @@ class World {
       this.own.slots = before
       this.lost = lost
       this.undecided = undecided
-      for (const { slot, content, state } of open.intents)
-        if (state === 'sending') undecided.set(slot, new Set([...this.undecidedOf(slot), content]))
-        else if (state === 'refused') undecided.get(slot)?.delete(content)
-        else undecided.delete(slot)
+      this.noteDecided(open.intents)
       throw error
     }
     for (const { line } of rows) this.lapse(line.visit, before)
@@ -620,7 +625,7 @@ class World {
     const placed = this.placed()
     for (const [key, slot] of slots) {
       const kept = keptSlot(key, slot, COPY)
-      const { doubts } = slot
+      const doubts = slot.doubts.map(keptDoubt)
       slots.set(key, { ...(kept === undefined ? EMPTY : slotOf(kept, [], COPY, placed)), doubts })
     }
     open.intents = []
@@ -639,6 +644,8 @@ class World {
       this.tell(slot, { what: state, content })
       if (state === 'refused') refused.add(row)
     }
+    // A slot taken over brings what was undecided before these answers.
+    this.noteDecided(open.intents)
     // An older visit goes before a newer one, a line before those below it.
     for (const { row, line } of rows.toSorted((a, b) => a.line.visit - b.line.visit || a.row - b.row))
       if (refused.has(row)) this.note(open, row, line, 'rejected')
@@ -766,6 +773,13 @@ class World {
     if (what === 'other') this.undecided.get(key)?.delete(content)
     else if (what !== 'unreadable') this.undecided.delete(key)
     this.tell(key, what === 'absent' ? { what } : { what, content, isSuspect })
+  }
+
+  private noteDecided(intents: readonly Intent[]): void {
+    for (const { slot, content, state } of intents)
+      if (state === 'sending') this.undecided.set(slot, new Set([...this.undecidedOf(slot), content]))
+      else if (state === 'refused') this.undecided.get(slot)?.delete(content)
+      else this.undecided.delete(slot)
   }
 
   private undecidedOf(key: string): ReadonlySet<Content> {
@@ -935,6 +949,9 @@ class World {
     return slot.latest === undefined ? this.slot(this.keyOf(visit)) : slot
   }
 }
+
+/** What the ledger keeps of a doubt. */
+const keptDoubt = ({ content, state }: Doubt): Doubt => ({ content, state })
 
 /** Number of the ledger's copy: a restored one has seen nothing (`restore`). */
 const COPY = 0

@@ -159,7 +159,9 @@ class World {
   private readonly told = new Map<string, Outcome>()
   /** Rows in rejects files, by delivery and row. */
   private readonly rejects = new Set<string>()
-  private isRestored = false
+  /** What was stored last since the backup, by visit; and what ledgers that are lost have stored last. */
+  private sinceCopy = new Map<number, Content>()
+  private readonly byLost = new Map<number, Content>()
   private wasForgotten = false
   /** By visit, when something was last sent under one name of the rule while another content stood under the other name. */
   private readonly unlinked = new Map<number, number>()
@@ -232,6 +234,7 @@ class World {
         this.giveUp()
         return
       case 'back up':
+        this.sinceCopy = new Map()
         this.copy = structuredClone({
           ...{ ledger: this.ledger, newest: this.newest },
           ...{ lost: this.lost, undecided: this.undecided },
@@ -452,7 +455,8 @@ class World {
     this.newest = newest
     this.lost = lost
     this.undecided = undecided
-    this.isRestored = true
+    for (const [visit, content] of this.sinceCopy) this.byLost.set(visit, content)
+    this.sinceCopy = new Map()
   }
 
   private erase(): void {
@@ -460,7 +464,9 @@ class World {
     this.gateway.empty()
     this.forget()
     for (const own of ledger.jobs) own.open = undefined
+    // A ledger restored later knows words of before, which nobody wants at the gateway any more.
     this.newest = new Map()
+    if (this.copy !== undefined) this.copy = { ...this.copy, newest: new Map() }
   }
 
   /** Forgets the account: what was delivered to it counts no more. */
@@ -843,6 +849,7 @@ class World {
     if (policy !== 'resend' && [...undecided].some((one) => one !== content))
       throw new Violation(`law 5: ${content} replaces a record that a look may decide`)
     gateway.store(visit, content)
+    this.sinceCopy.set(visit, content)
   }
 
   private note({ file }: OpenExport, row: number, line: Line, outcome: Outcome): void {
@@ -937,9 +944,11 @@ class World {
     if (isBefore && this.wasForgotten) return 'its person was forgotten in the middle of its export'
     if (wanted.isUnwritten && !lies && latest?.isLate === true)
       return 'a backfill between a word and its repetition, of which nothing is written'
-    if (this.isRestored && seen === 'stored')
+    const has = this.gateway.last(visit)
+    const isOfLost = has !== undefined && has === this.byLost.get(visit)
+    if (isOfLost && seen === 'stored')
       return 'a lost ledger has replaced it behind a newer record, where no read shows it'
-    if (this.isRestored && !lies) return 'a lost ledger has read it, and nothing says it again'
+    if (isOfLost && !lies) return 'a lost ledger has read it, and nothing says it again'
     return undefined
   }
 

@@ -918,14 +918,6 @@ class World {
       return 'the same value, read by another mapping'
     if (RULES.some((rule) => this.lost.has(this.keyOf(visit, rule))))
       return 'the gateway has lost it, and nobody has looked'
-    const unlinkedAt = this.unlinked.get(visit)
-    if (
-      unlinkedAt !== undefined &&
-      (unlinkedAt > wanted.at || (this.untold.get(this.keyOf(visit, wanted.rule)) ?? 0) > unlinkedAt)
-    )
-      return 'the rule has another name and another content: nothing links them'
-    if (unlinkedAt !== undefined && wanted.line.rank === 0 && (latest?.place.rank ?? 0) > 0)
-      return 'a preliminary result behind a final one under the former name of the rule, which has brought other content meanwhile'
     if (wanted.isOfCorrected) return 'a corrected row, and its export is mapped otherwise'
     const lies = this.inbox.get(file.name)?.delivery === file.delivery
     const told = this.told.get(`${file.delivery} ${wanted.row}`)
@@ -949,7 +941,27 @@ class World {
     if (isOfLost && seen === 'stored')
       return 'a lost ledger has replaced it behind a newer record, where no read shows it'
     if (isOfLost && !lies) return 'a lost ledger has read it, and nothing says it again'
+    const unlinkedAt = this.unlinked.get(visit)
+    if (
+      unlinkedAt !== undefined &&
+      this.isKnown(visit, has) &&
+      (unlinkedAt > wanted.at || (this.untold.get(this.keyOf(visit, wanted.rule)) ?? 0) > unlinkedAt)
+    )
+      return 'the rule has another name and another content: nothing links them'
+    if (unlinkedAt !== undefined && wanted.line.rank === 0 && (latest?.place.rank ?? 0) > 0)
+      return 'a preliminary result behind a final one under the former name of the rule, which has brought other content meanwhile'
     return undefined
+  }
+
+  /** Whether the content is known under a name of the rule; nothing may be there instead of what is in doubt. */
+  private isKnown(visit: number, content: Content | undefined): boolean {
+    return (
+      content === undefined ||
+      RULES.some((rule) => {
+        const { stored, doubts } = this.slot(this.keyOf(visit, rule))
+        return stored === content || doubts.some((one) => one.content === content)
+      })
+    )
   }
 
   /** Slot of a word; under the present name of its rule where that has taken it over. */

@@ -652,9 +652,10 @@ class World {
     }
     // A slot taken over brings what was undecided before these answers.
     this.noteDecided(open.intents)
-    // An older visit goes before a newer one, a line before those below it.
+    const { forgotten } = this.ledger
+    // An older visit goes before a newer one, a line before those below it; nothing more goes to a stale account.
     for (const { row, line } of rows.toSorted((a, b) => a.line.visit - b.line.visit || a.row - b.row))
-      if (refused.has(row)) this.note(open, row, line, 'rejected')
+      if (refused.has(row) || this.ledger.forgotten !== forgotten) this.note(open, row, line, 'rejected')
       else this.settle(open, row, line)
   }
 

@@ -939,6 +939,8 @@ class World {
       return 'a backfill between a word and its repetition, of which nothing is written'
     const has = this.gateway.last(visit)
     const isOfLost = has !== undefined && has === this.byLost.get(visit)
+    if (this.wasForgotten && has === undefined && told === 'outdated')
+      return 'outdated by a record of the former account, before the account was known to be stale'
     if (isOfLost && seen === 'stored')
       return 'a lost ledger has replaced it behind a newer record, where no read shows it'
     if (isOfLost && !lies) return 'a lost ledger has read it, and nothing says it again'

@@ -11,6 +11,7 @@
  */
 import {
   type Content,
+  type Doubt,
   decide,
   EMPTY,
   type Incoming,
@@ -73,6 +74,8 @@ interface OpenExport extends Omit<Reading, 'mapping'> {
 interface Memory {
   slots: Map<string, Slot>
   readings: Reading[]
+  /** Exports of runs that were given up, which keep their places. */
+  left: Omit<Reading, 'mapping'>[]
   open: OpenExport | undefined
 }
 
@@ -111,7 +114,7 @@ type Policy = 'hold' | 'look' | 'resend'
 export type Counts = Record<string, number>
 
 const freshLedger = (): Ledger => ({
-  jobs: Array.from({ length: JOBS }, () => ({ slots: new Map(), readings: [], open: undefined })),
+  jobs: Array.from({ length: JOBS }, () => ({ slots: new Map(), readings: [], left: [], open: undefined })),
   nextArrival: 1,
   accountId: undefined,
   forgotten: 0,
@@ -156,7 +159,9 @@ class World {
   private readonly told = new Map<string, Outcome>()
   /** Rows in rejects files, by delivery and row. */
   private readonly rejects = new Set<string>()
-  private isRestored = false
+  /** What was stored last since the backup, by visit; and what ledgers that are lost have stored last. */
+  private sinceCopy = new Map<number, Content>()
+  private readonly byLost = new Map<number, Content>()
   private wasForgotten = false
   /** By visit, when something was last sent under one name of the rule while another content stood under the other name. */
   private readonly unlinked = new Map<number, number>()
@@ -229,6 +234,7 @@ class World {
         this.giveUp()
         return
       case 'back up':
+        this.sinceCopy = new Map()
         this.copy = structuredClone({
           ...{ ledger: this.ledger, newest: this.newest },
           ...{ lost: this.lost, undecided: this.undecided },
@@ -352,10 +358,15 @@ class World {
       for (const [at, { slot, content, state }] of ofRow.entries()) {
         const isOver = ofRow.some((one, other) => other > at && one.slot === slot && one.state !== 'sending')
         if (state !== 'sending') this.undecided.delete(slot)
-        else if (!isOver) this.tell(slot, { what: 'sending', content })
+        else if (!isOver) {
+          this.tell(slot, { what: 'sending', content })
+          const learned = this.slot(slot)
+          own.slots.set(slot, { ...learned, doubts: learned.doubts.map(keptDoubt) })
+        }
       }
     }
     for (const row of open.file.lines.keys()) this.told.set(`${open.file.delivery} ${row}`, 'rejected')
+    own.left = [...own.left, open]
     own.open = undefined
   }
 
@@ -422,9 +433,9 @@ class World {
 
   /** Places by the number of an export, as the ledger has them. */
   private placed() {
-    const { readings, open } = this.own
+    const { readings, left, open } = this.own
     const orders = new Map(
-      [...readings, ...(open === undefined ? [] : [open])].map(({ arrival, anchor, file }) => [
+      [...readings, ...left, ...(open === undefined ? [] : [open])].map(({ arrival, anchor, file }) => [
         arrival,
         { anchor, day: dayOf(anchor, arrival, file) },
       ]),
@@ -444,7 +455,8 @@ class World {
     this.newest = newest
     this.lost = lost
     this.undecided = undecided
-    this.isRestored = true
+    for (const [visit, content] of this.sinceCopy) this.byLost.set(visit, content)
+    this.sinceCopy = new Map()
   }
 
   private erase(): void {
@@ -452,7 +464,9 @@ class World {
     this.gateway.empty()
     this.forget()
     for (const own of ledger.jobs) own.open = undefined
+    // A ledger restored later knows words of before, which nobody wants at the gateway any more.
     this.newest = new Map()
+    if (this.copy !== undefined) this.copy = { ...this.copy, newest: new Map() }
   }
 
   /** Forgets the account: what was delivered to it counts no more. */
@@ -605,10 +619,7 @@ class World {
       this.own.slots = before
       this.lost = lost
       this.undecided = undecided
-      for (const { slot, content, state } of open.intents)
-        if (state === 'sending') undecided.set(slot, new Set([...this.undecidedOf(slot), content]))
-        else if (state === 'refused') undecided.get(slot)?.delete(content)
-        else undecided.delete(slot)
+      this.noteDecided(open.intents)
       throw error
     }
     for (const { line } of rows) this.lapse(line.visit, before)
@@ -620,7 +631,7 @@ class World {
     const placed = this.placed()
     for (const [key, slot] of slots) {
       const kept = keptSlot(key, slot, COPY)
-      const { doubts } = slot
+      const doubts = slot.doubts.map(keptDoubt)
       slots.set(key, { ...(kept === undefined ? EMPTY : slotOf(kept, [], COPY, placed)), doubts })
     }
     open.intents = []
@@ -639,9 +650,12 @@ class World {
       this.tell(slot, { what: state, content })
       if (state === 'refused') refused.add(row)
     }
-    // An older visit goes before a newer one, a line before those below it.
+    // A slot taken over brings what was undecided before these answers.
+    this.noteDecided(open.intents)
+    const { forgotten } = this.ledger
+    // An older visit goes before a newer one, a line before those below it; nothing more goes to a stale account.
     for (const { row, line } of rows.toSorted((a, b) => a.line.visit - b.line.visit || a.row - b.row))
-      if (refused.has(row)) this.note(open, row, line, 'rejected')
+      if (refused.has(row) || this.ledger.forgotten !== forgotten) this.note(open, row, line, 'rejected')
       else this.settle(open, row, line)
   }
 
@@ -768,6 +782,13 @@ class World {
     this.tell(key, what === 'absent' ? { what } : { what, content, isSuspect })
   }
 
+  private noteDecided(intents: readonly Intent[]): void {
+    for (const { slot, content, state } of intents)
+      if (state === 'sending') this.undecided.set(slot, new Set([...this.undecidedOf(slot), content]))
+      else if (state === 'refused') this.undecided.get(slot)?.delete(content)
+      else this.undecided.delete(slot)
+  }
+
   private undecidedOf(key: string): ReadonlySet<Content> {
     return this.undecided.get(key) ?? new Set()
   }
@@ -829,6 +850,7 @@ class World {
     if (policy !== 'resend' && [...undecided].some((one) => one !== content))
       throw new Violation(`law 5: ${content} replaces a record that a look may decide`)
     gateway.store(visit, content)
+    this.sinceCopy.set(visit, content)
   }
 
   private note({ file }: OpenExport, row: number, line: Line, outcome: Outcome): void {
@@ -897,14 +919,6 @@ class World {
       return 'the same value, read by another mapping'
     if (RULES.some((rule) => this.lost.has(this.keyOf(visit, rule))))
       return 'the gateway has lost it, and nobody has looked'
-    const unlinkedAt = this.unlinked.get(visit)
-    if (
-      unlinkedAt !== undefined &&
-      (unlinkedAt > wanted.at || (this.untold.get(this.keyOf(visit, wanted.rule)) ?? 0) > unlinkedAt)
-    )
-      return 'the rule has another name and another content: nothing links them'
-    if (unlinkedAt !== undefined && wanted.line.rank === 0 && (latest?.place.rank ?? 0) > 0)
-      return 'a preliminary result behind a final one under the former name of the rule, which has brought other content meanwhile'
     if (wanted.isOfCorrected) return 'a corrected row, and its export is mapped otherwise'
     const lies = this.inbox.get(file.name)?.delivery === file.delivery
     const told = this.told.get(`${file.delivery} ${wanted.row}`)
@@ -923,10 +937,34 @@ class World {
     if (isBefore && this.wasForgotten) return 'its person was forgotten in the middle of its export'
     if (wanted.isUnwritten && !lies && latest?.isLate === true)
       return 'a backfill between a word and its repetition, of which nothing is written'
-    if (this.isRestored && seen === 'stored')
+    const has = this.gateway.last(visit)
+    const isOfLost = has !== undefined && has === this.byLost.get(visit)
+    if (this.wasForgotten && has === undefined && told === 'outdated')
+      return 'outdated by a record of the former account, before the account was known to be stale'
+    if (isOfLost && seen === 'stored')
       return 'a lost ledger has replaced it behind a newer record, where no read shows it'
-    if (this.isRestored && !lies) return 'a lost ledger has read it, and nothing says it again'
+    if (isOfLost && !lies) return 'a lost ledger has read it, and nothing says it again'
+    const unlinkedAt = this.unlinked.get(visit)
+    if (
+      unlinkedAt !== undefined &&
+      this.isKnown(visit, has) &&
+      (unlinkedAt > wanted.at || (this.untold.get(this.keyOf(visit, wanted.rule)) ?? 0) > unlinkedAt)
+    )
+      return 'the rule has another name and another content: nothing links them'
+    if (unlinkedAt !== undefined && wanted.line.rank === 0 && (latest?.place.rank ?? 0) > 0)
+      return 'a preliminary result behind a final one under the former name of the rule, which has brought other content meanwhile'
     return undefined
+  }
+
+  /** Whether the content is known under a name of the rule; nothing may be there instead of what is in doubt. */
+  private isKnown(visit: number, content: Content | undefined): boolean {
+    return (
+      content === undefined ||
+      RULES.some((rule) => {
+        const { stored, doubts } = this.slot(this.keyOf(visit, rule))
+        return stored === content || doubts.some((one) => one.content === content)
+      })
+    )
   }
 
   /** Slot of a word; under the present name of its rule where that has taken it over. */
@@ -935,6 +973,9 @@ class World {
     return slot.latest === undefined ? this.slot(this.keyOf(visit)) : slot
   }
 }
+
+/** What the ledger keeps of a doubt. */
+const keptDoubt = ({ content, state }: Doubt): Doubt => ({ content, state })
 
 /** Number of the ledger's copy: a restored one has seen nothing (`restore`). */
 const COPY = 0

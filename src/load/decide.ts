@@ -1,6 +1,6 @@
 /**
- * Decides the step for a record by its slot. A slot is a row key and a rule: all words of exports on one measurement over time. One pure function;
- * the first matching line of its table gives the step. The table with its reasons: docs/delivery.md.
+ * Decides the step for a record by its slot. A slot is a row key and a rule: all words of exports on one measurement over time. The first
+ * matching line of the table in docs/delivery.md gives the step.
  */
 
 /** Hash of a record as sent, 16 hex digits; `WITHDRAWN` for a result withdrawn by the source. */
@@ -41,8 +41,10 @@ export interface Doubt {
    * tell.
    */
   readonly state: 'sent' | 'unreadable' | 'hidden'
-  /** True for a record in doubt that was sent once more. */
+  /** True for a record in doubt that was sent once more. Not kept. */
   readonly isAgain?: true
+  /** True for a doubt new in this chunk. Not kept. */
+  readonly isNew?: true
 }
 
 /** Memory of a slot. */

@@ -9,7 +9,7 @@ export type SlotEvent =
   /** The bytes of the content may have left. */
   | { what: 'sending'; content: Content }
   | { what: 'accepted' | 'refused'; content: Content }
-  /** The gateway had taken the content before the ledger came under suspicion: a later record may have replaced the content. */
+  /** The gateway had taken the content before the ledger came under suspicion: a later record may have replaced it. */
   | { what: 'accepted before'; content: Content }
   /** The profile shows the content, or another rule of the row has brought it. */
   | { what: 'shown'; content: Content }
@@ -116,7 +116,7 @@ export function isWorthWriting(before: Slot, after: Slot): boolean {
 const isInForce = ({ stored, isLapsed }: Slot): boolean => stored !== undefined && !isLapsed
 
 const mayTakeForce = ({ before, now }: Remembered): boolean =>
-  now.doubts.length > 0 || (isInForce(now) && !isInForce(before))
+  now.doubts.some(({ isNew }) => isNew) || (isInForce(now) && !isInForce(before))
 
 /** Slot before and after some events. */
 export interface Remembered {
@@ -155,7 +155,7 @@ export function endedDoubts(slots: Iterable<Remembered>): Map<Content, 'supersed
 
 function sending(slot: Slot, content: Content): Slot {
   const isAgain = slot.doubts.some((one) => one.content === content)
-  const doubt = { content, state: 'sent' as const, ...(isAgain ? { isAgain } : {}) }
+  const doubt = { content, state: 'sent' as const, isNew: true as const, ...(isAgain ? { isAgain } : {}) }
   return { ...slot, doubts: [...without(slot, content), doubt] }
 }
 
@@ -170,18 +170,21 @@ function notShown(
   return isSuspect ? withDoubt({ ...slot, doubts }, content, 'hidden') : { ...slot, doubts }
 }
 
-const withDoubt = (slot: Slot, content: Content, state: Doubt['state']): Slot =>
-  slot.stored === content ? slot : { ...slot, doubts: [...without(slot, content), { content, state }] }
+function withDoubt(slot: Slot, content: Content, state: Doubt['state']): Slot {
+  if (slot.stored === content) return slot
+  const known = slot.doubts.find((one) => one.content === content)
+  return { ...slot, doubts: [...without(slot, content), { ...known, content, state }] }
+}
 
 const without = ({ doubts }: Slot, content: Content): readonly Doubt[] =>
   doubts.filter((one) => one.content !== content)
 
-/** Closes a doubt: the profile was read, and will not show later the content missing there. */
-const hide = ({ content }: Doubt): Doubt => ({ content, state: 'hidden' })
+/** Closes a doubt: the profile was read, and will not show the content later. */
+const hide = (one: Doubt): Doubt => ({ ...one, state: 'hidden' })
 
 /**
- * Takes over the slot of a renamed rule: a rule missing from the row, with equal content stored or in doubt. A rule with stored content takes over
- * doubts alone, if the other has the content in doubt: nobody knows whose stored content is the later.
+ * Takes over the slot of a renamed rule: a rule missing from the row, with the content stored or in doubt. A rule with stored content takes over
+ * doubts alone, if the other has the content in doubt: nobody knows whose content is the later.
  * @param others slots of the row whose rules the row lacks
  * @returns the new slot, and the old; `isWhole` where nothing is left of the old
  */
@@ -197,7 +200,7 @@ export function takeOver<One extends Slot>(
       : one.stored === content || one.doubts.some((doubt) => doubt.content === content),
   )
   if (from === undefined) return undefined
-  const doubts = [...slot.doubts, ...from.doubts]
+  const doubts = [...slot.doubts, ...from.doubts.map((one) => ({ ...one, isNew: true as const }))]
   if (slot.stored !== undefined && from.stored !== content)
     return { slot: { ...slot, doubts }, from, isWhole: false }
   const { stored, latest, seen, isLapsed } = from

@@ -28,7 +28,7 @@ import {
   takeOver,
 } from './learn.ts'
 
-/** Hash of a row's cells, under the mapping and the version of the program: rows that come again unchanged are recognised by it before they are mapped. */
+/** Hash of a row's cells, under the mapping and the version of the program: it tells rows that come again unchanged before they are mapped. */
 export type CellsHash = (cells: readonly string[]) => ContentWords
 
 /** Recency of an export. */
@@ -222,7 +222,7 @@ export class ChunkSlots {
   }
 
   /**
-   * Learns the outcomes of records.
+   * Learns outcomes.
    * @param outcomes in the order of the chunk; for new rows the whole chunk at once
    * @param isBefore true for an outcome from before the ledger came under suspicion
    */
@@ -231,9 +231,18 @@ export class ChunkSlots {
     for (let at = 0; at < outcomes.length; at++) {
       const one = outcomes[at]
       if (one === undefined || this.usualOf(one.entry) !== undefined) continue
-      const event = eventOf(one, isBefore(one))
-      if (event !== undefined) this.learn(one.entry, event)
+      this.learnOutcome(one, isBefore(one))
     }
+  }
+
+  private learnOutcome(one: EntryOutcome, isEarlier: boolean): void {
+    const { entry } = one
+    const event = eventOf(one, isEarlier)
+    if (event === undefined) return
+    // Sent again without success, a record stays in doubt.
+    if ('batchId' in one && one.batchId !== null)
+      this.learn(entry, { what: 'sending', content: entry.content })
+    this.learn(entry, event)
   }
 
   /** Collects the rows and ended doubts to save in the ledger. */
@@ -331,10 +340,7 @@ export class ChunkSlots {
   /** Learns the outcomes of a row record by record. */
   private hearApart(outcomes: readonly EntryOutcome[]): void {
     this.hearAll(outcomes.map(({ entry }) => entry))
-    for (const one of outcomes) {
-      const event = eventOf(one, false)
-      if (event !== undefined) this.learn(one.entry, event)
-    }
+    for (const one of outcomes) this.learnOutcome(one, false)
   }
 
   private keptRow(rowKey: string, slots: RowSlots): DeliveredRow | undefined {
@@ -408,7 +414,7 @@ const isAsNew = (one: Entry, other: Entry): boolean => one.rank === other.rank &
 
 const contentOf = (entry: Entry): Content => (entry instanceof WithdrawnEntry ? WITHDRAWN : entry.content)
 
-/** Event of an outcome for its slot; undefined where nothing is learned. */
+/** Event of an outcome; undefined where nothing is learned. */
 function eventOf(one: EntryOutcome, isEarlier: boolean): SlotEvent | undefined {
   const { content } = one.entry
   switch (one.outcome) {

@@ -46,6 +46,7 @@ const around = (more: Partial<Surroundings> = {}): Surroundings => ({
   ...{ doubts: 'hold', ...more },
 })
 const doubt = (content: string, state: Doubt['state']): Doubt => ({ content, state })
+const newDoubt = (content: string, state: Doubt['state']): Doubt => ({ content, state, isNew: true })
 
 const A = 'a'
 const B = 'b'
@@ -189,12 +190,18 @@ describe('what is learned', () => {
       { what: 'exported', incoming: incoming(B, { place: placeOf(4) }) },
       {},
     ],
-    ['what is sent', {}, { what: 'sending', content: A }, { doubts: [doubt(A, 'sent')] }],
+    ['what is sent', {}, { what: 'sending', content: A }, { doubts: [newDoubt(A, 'sent')] }],
     [
       'what is sent again',
       { doubts: [doubt(A, 'hidden')] },
       { what: 'sending', content: A },
-      { doubts: [{ ...doubt(A, 'sent'), isAgain: true }] },
+      { doubts: [{ ...newDoubt(A, 'sent'), isAgain: true }] },
+    ],
+    [
+      'that a newer one hides what was sent in this chunk',
+      { doubts: [newDoubt(A, 'sent')] },
+      { what: 'hidden', ...suspect },
+      { doubts: [newDoubt(A, 'hidden')] },
     ],
     [
       'what is taken: nothing is in doubt any more',
@@ -213,7 +220,7 @@ describe('what is learned', () => {
       'what is refused, and was in doubt before',
       { doubts: [{ ...doubt(A, 'sent'), isAgain: true }] },
       { what: 'refused', content: A },
-      { doubts: [doubt(A, 'hidden')] },
+      { doubts: [{ ...doubt(A, 'hidden'), isAgain: true }] },
     ],
     [
       'what the profile shows',
@@ -327,13 +334,14 @@ describe('what is learned', () => {
 
   it.each<[string, Partial<Slot>, Partial<Slot>, boolean]>([
     ['nothing before, something stored now', {}, { stored: A }, true],
-    ['nothing before, something in doubt now', {}, { doubts: [doubt(A, 'sent')] }, true],
+    ['nothing before, something in doubt now', {}, { doubts: [newDoubt(A, 'sent')] }, true],
+    ['something in doubt before', { doubts: [doubt(A, 'hidden')] }, { doubts: [doubt(A, 'hidden')] }, false],
     ['nothing before, nothing now', {}, {}, false],
     ['something stored before and now', { stored: A }, { stored: B }, false],
     [
       'something stored, and in doubt now once more',
       { doubts: [doubt(A, 'hidden')] },
-      { doubts: [doubt(A, 'hidden')] },
+      { doubts: [newDoubt(A, 'hidden')] },
       true,
     ],
     [
@@ -381,7 +389,7 @@ describe('what is learned', () => {
       const taken = takeOver(own, A, [slotOf({ stored, doubts: [doubt(A, 'sent')], latest: word(A) })])
       expect(taken?.isWhole).toBe(isWhole)
       expect(taken?.slot.stored).toBe(isWhole ? A : B)
-      expect(taken?.slot.doubts).toEqual([doubt(C, 'hidden'), doubt(A, 'sent')])
+      expect(taken?.slot.doubts).toEqual([doubt(C, 'hidden'), newDoubt(A, 'sent')])
     },
   )
 

@@ -69,6 +69,43 @@ test.each([
   expect([...slots.toKeep().ended]).toEqual([[asked.content, event]])
 })
 
+const REASON = { stage: 'submit' as const, code: 'refused', message: 'no', scrubbed: 'no' }
+
+test.each([
+  ['it was sent, and refused', 'rejected', 'batch-1'],
+  ['it was not sent', 'rejected', null],
+  ['it was sent, and nobody answered', 'in-doubt', 'batch-1'],
+] as const)('a record in doubt of an earlier run stays in doubt, where %s', (_, outcome, batchId) => {
+  const entry = weight(1, '61')
+  const held = new Map([[entry.rowKey, [doubtAbout(entry, entry.content)]]])
+  const { slots, all } = slotsOf([entry], { ...NOTHING, held })
+  slots.learnOutcomes(
+    all.map((one) => ({ entry: one, outcome, batchId, reason: REASON })),
+    () => false,
+  )
+  expect(all.flatMap((one) => slots.of(one).doubts)).toMatchObject([{ content: entry.content }])
+  expect(slots.toKeep().ended.size).toBe(0)
+})
+
+test.each([
+  ['sent, and not answered, may replace', 'batch-1', true],
+  ['held since an earlier run does not replace', null, false],
+])('a record %s the record of another name of its rule', (_, batchId, isLapsed) => {
+  const entry = weight(1, '61')
+  const former = keptSlot('former', 'f'.repeat(16))
+  const memory = {
+    delivered: new Map([[entry.rowKey, [former]]]),
+    held: new Map([[entry.rowKey, [doubtAbout(entry, entry.content)]]]),
+  }
+  const { slots, all } = slotsOf([entry], memory)
+  slots.learnOutcomes(
+    all.map((one) => ({ entry: one, outcome: 'in-doubt', batchId, reason: REASON })),
+    () => false,
+  )
+  const kept = slots.toKeep().delivered.flatMap(({ records }) => records)
+  expect(kept.some(({ ruleHash, word }) => ruleHash === 'former' && word?.isLapsed === true)).toBe(isLapsed)
+})
+
 test.each([
   ['has none', () => undefined, 1],
   ['has another one', (print: object) => ({ ...print, first: 1 }), 1],

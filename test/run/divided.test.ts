@@ -16,7 +16,7 @@ import { beginExport, beginRun, openChunk, passingLedger, settleChunk } from '..
 import { temporaryFolder } from '../temporary-folder.ts'
 
 const COUNT = 3
-const failure = (code: 'threshold-passed' | 'export-unreadable' | 'gave-way' | 'disk-full') =>
+const failure = (code: 'threshold-passed' | 'export-unreadable' | 'gave-way' | 'disk-full' | 'job-held') =>
   new WaybillError(code, code)
 
 type Reading = Awaited<ReturnType<typeof begin>>

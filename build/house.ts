@@ -45,7 +45,7 @@ const places = (name: string, of: (file: Measured) => readonly number[], limit: 
 /** A limit is lowered when the sources allow it, and is not raised without a reason in the commit. */
 const LIMITS: Readonly<Record<'src' | 'packages', readonly Limit[]>> = {
   src: [
-    { name: 'kB', limit: 3340, of: kilobytes },
+    { name: 'kB', limit: 3341, of: kilobytes },
     {
       name: 'bytes a line',
       limit: 41.2,

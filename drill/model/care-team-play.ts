@@ -487,7 +487,7 @@ class TeamWorld {
     )
     outcomes.note(settled)
     slots.learnOutcomes(settled, () => false)
-    decisions.judge(entries, accounts)
+    await decisions.look(entries, accounts)
     const { perhapsSent } = recalled
     const isUncertain = (entry: Entry): boolean => perhapsSent.has(entry) || decisions.isUncertain(entry)
     const teams = await careTeamsOf(context, said, accounts, isUncertain)

@@ -89,7 +89,9 @@ export class ChunkDecisions {
     this.judge(entries, accounts)
     const { reconciler, stale } = this.context
     // The whole list of care teams tells more than a look for each entry.
-    const asking = this.open(entries).filter((one) => one.kind !== 'careTeam' && this.uncertain.has(one))
+    const asking = this.open(entries).filter(
+      (one) => one.kind !== 'careTeam' && this.uncertain.has(one) && !this.asked.has(one),
+    )
     if (asking.length === 0) return
     const verdicts = await reconciler.readBackAny(asking, accounts.accountIds, stale.judge)
     for (const entry of asking) {
@@ -150,7 +152,7 @@ export class ChunkDecisions {
   }
 
   /** Decides the open entries once more. */
-  judge(entries: readonly Entry[], accounts: Accounts): void {
+  private judge(entries: readonly Entry[], accounts: Accounts): void {
     this.accounts = accounts
     const open = this.open(entries)
     if (!accounts.areUsual) this.slots.hearRowsOf(open.filter(accounts.isPerhapsSent))

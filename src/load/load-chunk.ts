@@ -275,9 +275,9 @@ async function load(
   // Batches left open by an earlier process are settled first: newer records of a series would hide theirs.
   const settled = await settleEarlier()
   outcomes.note(settled)
-  // Equal records, and records of the settled slots, are decided by the result.
+  // Equal records, and records of the settled slots, are decided by the result: a twin of a record in doubt may have to be looked for.
   slots.learnOutcomes(settled, () => false)
-  decisions.judge(entries, accounts)
+  await decisions.look(entries, accounts)
   const careTeams = await sendDecided(context, chunk, {
     decisions,
     teams,

@@ -94,6 +94,8 @@ async function archive(
   try {
     const needed = open.find(({ path }) => isOf(path, address))
     if (needed !== undefined) throw stillNeeded(needed)
+    // After a long halt, another process may read the export.
+    await runLedger.assertHeld()
     const archived = await whileWanted(arrival.archive(found), interrupt).catch(async (error: unknown) => {
       // The next run tries again: somebody must look only if the archive itself refuses.
       if (error instanceof WaybillError && !interrupt.aborted)

@@ -5,7 +5,7 @@ import { receiptsOf, receiptsOfSent } from '../../src/run/receipts.ts'
 import { releaseDoubts } from '../../src/run/settle-doubts.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { keptSlot } from '../ledger/kept-slots.ts'
-import { BIOMETRICS, idsOf, placed, SPEAKS, startLoading, tally } from './loading.ts'
+import { BIOMETRICS, failureOf, idsOf, placed, SPEAKS, startLoading, tally } from './loading.ts'
 import { biometric, DAY_MS, EXPORT_ID, entryOf, type Made, OBSERVED_AT } from './made-up-entries.ts'
 
 /** Loading after an earlier run has left these in doubt, of which the gateway has some. */
@@ -42,6 +42,33 @@ async function afterDoubt(
 
 const people = (count: number): Entry[] =>
   Array.from({ length: count }, (_, at) => entryOf(biometric, { row: at + 1, person: `person-${at}` }))
+
+describe('a row that comes twice, where the process ended with the first sent and no answer', () => {
+  const made = (row: number): Entry => entryOf(biometric, { row, key: 'visit', value: '118' })
+
+  it.each([
+    ['hold', 'unreadable'],
+    ['look', 'unreadable'],
+    ['hold', 'hidden'],
+    ['look', 'hidden'],
+  ] as const)('is not sent again by a run that is to %s, the profile %s', async (held, profile) => {
+    const [first, twin] = [made(1), made(2)]
+    expect([first.rowKey, first.content]).toEqual([twin.rowKey, twin.content])
+    const newer = entryOf(biometric, { row: 3, key: 'next visit', observedAt: OBSERVED_AT + DAY_MS })
+    let lost = 0
+    const faultOf = ({ method, path }: Passing): Fault => {
+      if (method === 'GET' && profile === 'unreadable') return answer(400)
+      return path === BIOMETRICS && lost-- > 0 ? { do: 'pass-then-answer', status: 403 } : PASS
+    }
+    const loading = await startLoading({ held, faultOf })
+    await loading.settle(await loading.load([newer]))
+    lost = 1
+    await failureOf(loading.load([first, twin], false, 2))
+    const resumed = await loading.load([first, twin], true, 2)
+    expect(tally(resumed.outcomes)).toEqual({ 'in-doubt': 2 })
+    expect(await loading.storedIds('biometric')).toEqual(idsOf([newer, first]))
+  })
+})
 
 const noProfile = ({ method }: Passing): Fault => (method === 'GET' ? answer(400) : PASS)
 

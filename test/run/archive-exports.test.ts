@@ -100,6 +100,16 @@ test.each([
   expect(matters.flatMap(({ unarchived }) => unarchived.map(({ name }) => name))).toEqual(noted)
 })
 
+test('who has lost the job to another process while halted moves nothing away: the other one may read it', async () => {
+  const { ledger, archiving, found, summary, inbox, archived, events } = await ran({ 'a.csv': 'finished' })
+  const [run] = await ledger.runs.list(1)
+  const jobId = run?.job_id ?? expect.fail('no run')
+  await ledger.leases.acquire({ jobId, runId: 'run-2', owner: 'there:2', now: 1, ttlMs: 60_000 }, () => true)
+  await archiveRun(archiving, summary, found)
+  expect([await inbox(), await archived()]).toEqual([['a.csv'], [null]])
+  expect(events).toMatchObject([{ type: 'exportNotArchived', error: { code: 'lease-lost' } }])
+})
+
 test('of a run that was resumed a delivery goes once all that it holds is finished, by content', async () => {
   const { archiving, found, summary, inbox } = await ran({
     ...{ 'a.csv': 'finished', 'b.csv': 'failed' },

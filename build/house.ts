@@ -45,13 +45,13 @@ const places = (name: string, of: (file: Measured) => readonly number[], limit: 
 /** A limit is lowered when the sources allow it, and is not raised without a reason in the commit. */
 const LIMITS: Readonly<Record<'src' | 'packages', readonly Limit[]>> = {
   src: [
-    { name: 'kB', limit: 3341, of: kilobytes },
+    { name: 'kB', limit: 3342, of: kilobytes },
     {
       name: 'bytes a line',
       limit: 41.2,
       of: (files) => sum(files, ({ bytes }) => bytes) / sum(files, ({ lines }) => lines),
     },
-    { name: 'exports', limit: 2300, of: (files) => sum(files, (file) => file.exports) },
+    { name: 'exports', limit: 2301, of: (files) => sum(files, (file) => file.exports) },
     places(`functions over ${LONGEST_FUNCTION} lines`, (file) => file.longFunctions, 0),
     places('second headers in a file', (file) => file.secondHeaders, 0),
     places('literals spread to pack a line', (file) => file.packed, 0),

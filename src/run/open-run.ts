@@ -20,7 +20,7 @@ import { collectorOf } from './collecting.ts'
 import type { RunEvents } from './events.ts'
 import type { Pausing } from './lease.ts'
 import { heldIn, openLoader } from './loading.ts'
-import { endsRun, faultText, filesOfPart } from './parts.ts'
+import { endsRun, faultText, filesOfPart, removeJoined } from './parts.ts'
 import type { RunPlan, World } from './plan.ts'
 import { openAppended } from './receipts.ts'
 import { resumptionOf, settledBefore, sumOf } from './resume.ts'
@@ -81,6 +81,7 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
     rejectsPath,
     receiptsPath,
   })
+  if (resumed !== undefined) await removeJoined(join(home, rejectsPath), await ledger.exports.ofRun(id))
   const origin = plan.origin ?? (resumed && originOf(resumed))
   // Rows taken up were rejected before: their share of rejects shows nothing about the export.
   const limits = origin === undefined ? job.definition.stopWhen : undefined

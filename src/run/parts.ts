@@ -3,7 +3,7 @@
  * without a person belongs to the first part. Chunks of the parts take turns in numbers: the first part of three has the chunks 1, 4, 7.
  */
 import { lstatSync } from 'node:fs'
-import { open, rm, rmdir } from 'node:fs/promises'
+import { open, readdir, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { ExportRecord, Ledger, PartOf, PartRecord } from '../ledger/ledger.ts'
@@ -120,6 +120,20 @@ export async function joinFiles(
     for (const file of files) await rm(file, { force: true })
     // Other exports of the run may have rejects.
     await rmdir(rejectsFolder).catch(() => {})
+  }
+}
+
+/** Removes files of parts that were made one, where the process ended before it could. */
+export async function removeJoined(
+  rejectsFolder: string,
+  exports: readonly Pick<ExportRecord, 'ordinal' | 'name' | 'reading' | 'state'>[],
+): Promise<void> {
+  const over = exports.filter(({ state }) => state !== 'open')
+  for (const name of await readdir(rejectsFolder).catch(() => [])) {
+    const number = Number(/\.part-(\d+)\./.exec(name)?.[1]) - 1
+    const file = join(rejectsFolder, name)
+    if (over.some((one) => Object.values(filesOfPart({ rejectsFolder }, one, { number })).includes(file)))
+      await rm(file, { force: true })
   }
 }
 

@@ -9,7 +9,7 @@ import { WaybillError } from '../../src/model/errors.ts'
 import { createIdentity } from '../../src/model/ids.ts'
 import type { CsvRow, Row } from '../../src/model/row.ts'
 import { createStopWhen } from '../../src/run/chunks.ts'
-import { faultOf, faultText, joinFiles, ownRows } from '../../src/run/parts.ts'
+import { faultOf, faultText, joinFiles, ownRows, removeJoined } from '../../src/run/parts.ts'
 import { openAppended } from '../../src/run/receipts.ts'
 import type { RowMapper } from '../../src/transform/compile.ts'
 import { beginExport, beginRun, openChunk, passingLedger, settleChunk } from '../ledger/begun-run.ts'
@@ -184,4 +184,22 @@ test('rows of other parts count with the own ones', () => {
   expect(look(2, 2)).not.toThrow()
   expect(look(3, 1)).not.toThrow()
   expect(look(3, 2)).toThrow(/3 of 4 rows were rejected/)
+})
+
+test('files of parts that were made one go with the next process, those of an open export and all others stay', async () => {
+  const folder = await temporaryFolder()
+  const kept = [
+    '2.part-3.receipts.ndjson.gz',
+    '2-b.part-1.rejects.csv',
+    '1-a.rejects.csv',
+    'notes.part-1.txt',
+  ]
+  const gone = ['1-a.part-1.rejects.csv', '1.part-16.receipts.ndjson.gz']
+  for (const name of [...kept, ...gone]) await writeFile(join(folder, name), 'x')
+  await removeJoined(folder, [
+    { ordinal: 1, name: 'a.csv', reading: 'whole', state: 'finished' },
+    { ordinal: 2, name: 'b.csv', reading: 'whole', state: 'open' },
+  ])
+  expect((await readdir(folder)).sort()).toEqual(kept.sort())
+  await removeJoined(join(folder, 'nowhere'), [])
 })

@@ -1,6 +1,6 @@
 /**
- * Exports of a job that are read after another one. A ledger that has lost exports meets their records at the gateway before it reads them again: the
- * words of such an export are newer than those of an export before it.
+ * Exports of a job behind the current export in the order of reading. A ledger without some deliveries meets the records of later exports at the gateway
+ * first: a later export has the newer word.
  */
 import type { Job } from '../definitions/definition-files.ts'
 import type { ExportRecord } from '../ledger/ledger.ts'
@@ -13,8 +13,8 @@ import type { FoundDelivery } from './found-delivery.ts'
 type Lying = Pick<ExportRecord, 'name' | 'export_id'>
 
 /**
- * Finds whether an export lies at a source of the job, behind the one that is read. When first asked, reads all that lies there from the one that is read
- * on, in the order of a run: a remote place gives these files twice.
+ * Checks for an export at the sources of the job, behind the current export. The first call reads all exports from the current one on, in the order of
+ * a run: a remote source gives these files twice.
  */
 export function exportsToCome(
   { sources, now }: Pick<RunDependencies, 'sources' | 'now'>,
@@ -44,6 +44,6 @@ export function exportsToCome(
   }
 }
 
-/** True for a delivery that is the export with this name, or the archive with that member. */
+/** True for the delivery of the export with this name: the file itself, or the archive around the member. */
 const isFrom = (name: string, { delivery }: FoundDelivery): boolean =>
   name === delivery.name || name.startsWith(`${delivery.name}!`)

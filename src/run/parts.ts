@@ -123,7 +123,7 @@ export async function joinFiles(
   }
 }
 
-/** Removes files of parts that were made one, where the process ended before it could. */
+/** Removes leftover files of joined parts: a process may end between the join and the removal. */
 export async function removeJoined(
   rejectsFolder: string,
   exports: readonly Pick<ExportRecord, 'ordinal' | 'name' | 'reading' | 'state'>[],

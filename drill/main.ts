@@ -86,6 +86,7 @@ export async function drill(options: DrillOptions, say: (text: string) => void):
         WAYBILL_RUN_BY: 'workers',
       },
     })
+  const ofWorkers = workers === undefined ? '' : ` --workers ${workers} --parts ${parts}`
   const atOnce = workers === undefined ? ROUNDS_AT_ONCE : WORKERS_ROUNDS_AT_ONCE
   const ends = await pLimit(atOnce).map(numbers, async (number) => {
     if (performance.now() > endsAt) return undefined
@@ -95,7 +96,7 @@ export async function drill(options: DrillOptions, say: (text: string) => void):
       workers === undefined
         ? await play(seed, number, folder, mappings, program)
         : await withWorkers(number, folder)
-    if (end.faults.length > 0) say(failureText(seed, end))
+    if (end.faults.length > 0) say(failureText(`${ofWorkers} --seed ${seed}`, end))
     return end
   })
   if (database !== undefined) say(`The database was stopped ${database.stops()} times.\n`)
@@ -154,10 +155,10 @@ function sumUp(ends: readonly RoundEnd[]): DrillEnd {
 
 const SHOWN = 10
 
-function failureText(seed: number, { round, theme, folder, faults }: RoundEnd): string {
+function failureText(options: string, { round, theme, folder, faults }: RoundEnd): string {
   const more = faults.length > SHOWN ? `  … and ${faults.length - SHOWN} more\n` : ''
   const words = faults.slice(0, SHOWN).map((fault) => `  ${fault}\n`)
-  return `Round ${round} (${theme}) failed; its files: ${folder}\n${words.join('')}${more}  Again: node drill/main.ts --seed ${seed} --round ${round}\n`
+  return `Round ${round} (${theme}) failed; its files: ${folder}\n${words.join('')}${more}  Again: node drill/main.ts${options} --round ${round}\n`
 }
 
 function endText(

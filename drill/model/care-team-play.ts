@@ -450,7 +450,7 @@ class TeamWorld {
       ...{ arrival, isAgain, isBackfill: false, isRenewed: file.isCorrected === true },
       ...{ orders: new Map(), hashOf: () => ({ first: 0, last: 0 }) },
     }
-    const slots = new ChunkSlots({ delivered, held }, entries, speaks, { suspicion: NO_SUSPICION })
+    const slots = new ChunkSlots({ delivered, held }, entries, speaks, NO_SUSPICION)
     const decisions = new ChunkDecisions(this.decisionContext(context), slots, entries.length)
     const { outcomes } = decisions
     const { sent = new Map(), isResumed: resumed = false } = job.open ?? {}

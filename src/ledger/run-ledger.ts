@@ -64,9 +64,10 @@ export interface RunLedger {
   openChunk(exportRow: number, start: ChunkStart): Promise<void>
   /**
    * Write-ahead intents of a chunk: on disk when the promise resolves, in one transaction. Replaces batches planned before and not sent.
+   * @param shown records in doubt that a profile has shown
    * @returns the row of each batch
    */
-  planBatches(intents: readonly BatchIntent[]): Promise<number[]>
+  planBatches(intents: readonly BatchIntent[], shown?: readonly HeldRecord[]): Promise<number[]>
   /**
    * Marks a planned batch before the bytes leave. Does not wait for the disk, unless the batch hides older records: the gateway shows only the
    * latest record of a series, so that everything settled until now must survive.

@@ -13,7 +13,7 @@ import type {
   CompletedQuestion,
 } from '../gateway/contract/age-assessment.ts'
 import { GatewayError, orRefusal } from '../gateway/gateway-error.ts'
-import type { ChunkKey, Ledger } from '../ledger/ledger.ts'
+import { type ChunkKey, type Ledger, NO_SUSPICION } from '../ledger/ledger.ts'
 import { AnswersEntry, type Entry, rowKeysOf } from '../model/entry.ts'
 import { allDone, WaybillError } from '../model/errors.ts'
 import { type EntryOutcome, Outcomes } from '../model/outcome.ts'
@@ -63,7 +63,7 @@ export async function loadAssessments(
   const { exportRow, chunk, exportId } = speaks
   const key = { exportRow, chunk }
   const known = { delivered: await memory.slots.delivered(jobId, rowKeysOf(entries)), held: NOTHING_HELD }
-  const slots = new ChunkSlots(known, entries, speaks, NOTHING_UNCERTAIN)
+  const slots = new ChunkSlots(known, entries, speaks, NO_SUSPICION)
   slots.hear(entries, [])
   const outcomes = new Outcomes()
   outcomes.note(
@@ -113,7 +113,6 @@ export async function loadAssessments(
 
 /** Empty: the gateway itself keeps the progress of a test. */
 const NOTHING_HELD = new Map<string, never>()
-const NOTHING_UNCERTAIN = { suspicion: { copy: 0, until: undefined } }
 
 /** Thrown where the person's own token is refused, or belongs to nobody. */
 class PersonRefused extends Error {

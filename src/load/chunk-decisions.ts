@@ -2,14 +2,14 @@
  * Decides the step for each record of a chunk by its slot, and reads profiles where a decision needs one. Finds the ids of withdrawn
  * results: the gateway deletes no biometrics and no conditions, so a person must be notified of a delivered result.
  */
-import type { Ledger, Suspicion } from '../ledger/ledger.ts'
+import type { HeldRecord, Ledger, Suspicion } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
 import type { Entry, MappedRow, WithdrawnEntry } from '../model/entry.ts'
 import { parseTransactionId, transactionId } from '../model/ids.ts'
 import { type EntryOutcome, type InItsPlace, Outcomes, ownReason, type StoredAs } from '../model/outcome.ts'
 import type { ResolvedAccounts } from './accounts.ts'
 import type { Listing } from './care-team-owed.ts'
-import { type Content, decide, type Step, type Surroundings, WITHDRAWN } from './decide.ts'
+import { type Content, type Doubt, decide, type Step, type Surroundings, WITHDRAWN } from './decide.ts'
 import type { Reconciler, StaleAccounts } from './delivery.ts'
 import { unclearByStale } from './gateway-words.ts'
 import { type ChunkSlots, isSuspect } from './slots.ts'
@@ -65,7 +65,7 @@ export class ChunkDecisions {
       if (isNews || step === 'outdated') this.noteCorrected(entry)
       if (isNews && listing?.isUnlisted(entry)) {
         // No read has followed the run that was given up: the doubt stays.
-        const passedOver = this.isUnasked(entry) ? 'outdated' : 'care-team-outdated'
+        const passedOver = this.doubtBefore(entry) === 'sent' ? 'outdated' : 'care-team-outdated'
         this.outcomes.note([{ entry, outcome: 'unchanged', passedOver }])
       } else if (step === 'unchanged' && listing?.isListedAgain(entry)) this.listedAgain.add(entry)
       else this.end(entry, step)
@@ -106,15 +106,11 @@ export class ChunkDecisions {
         this.outcomes.note([{ entry, outcome: 'unchanged', ...passedOver }])
         continue
       }
-      const { content } = entry
       if (verdict === 'stored' || (typeof verdict === 'object' && 'storedAs' in verdict)) {
-        const wasStored = this.slots.isStored(entry)
-        this.slots.learn(entry, { what: 'shown', content })
-        const storedAs = typeof verdict === 'object' ? verdict : {}
-        const found = wasStored ? {} : { found: true as const, readBack: true as const, ...storedAs }
-        this.outcomes.note([{ entry, outcome: 'unchanged', ...found }])
+        this.outcomes.note([this.shown(entry, verdict === 'stored' ? undefined : verdict)])
         continue
       }
+      const { content } = entry
       const what = typeof verdict === 'object' ? await this.inItsPlace(entry, verdict.inItsPlace) : verdict
       if (what === 'other' && this.slots.isAgain && this.slots.isStored(entry)) {
         // The stored record comes from an export later than this repeated one.
@@ -125,6 +121,22 @@ export class ChunkDecisions {
       this.slots.learn(entry, what === 'absent' ? { what } : { what, content, isSuspect: isLost })
       this.end(entry, this.stepOf(entry), what === 'unreadable')
     }
+  }
+
+  private shown(entry: Entry, storedAs?: StoredAs): EntryOutcome {
+    const wasStored = this.slots.isStored(entry)
+    this.slots.learn(entry, { what: 'shown', content: entry.content })
+    const found = wasStored ? {} : { found: true as const, readBack: true as const, ...storedAs }
+    return { entry, outcome: 'unchanged', ...found }
+  }
+
+  /** Records in doubt that a profile has shown. */
+  get doubtsShown(): HeldRecord[] {
+    return [...this.asked].flatMap((entry) => {
+      const { rowKey, ruleHash: rule, content } = entry
+      const isShown = this.doubtBefore(entry) !== undefined && this.slots.isStored(entry)
+      return isShown ? [{ rowKey, rule, content, series: null }] : []
+    })
   }
 
   /** True where the shown record comes from an unread, newer export. The slot learns nothing before the export comes. */
@@ -198,7 +210,8 @@ export class ChunkDecisions {
   }
 
   private inDoubt(entry: Entry, isAsked: boolean): EntryOutcome {
-    const outcome = notSent(entry, this.isHeld(entry) ? 'held' : 'perhaps-sent')
+    const isHeld = (this.doubtBefore(entry) ?? 'sent') !== 'sent'
+    const outcome = notSent(entry, isHeld ? 'held' : 'perhaps-sent')
     return isAsked ? { ...outcome, isAsked } : outcome
   }
 
@@ -246,14 +259,8 @@ export class ChunkDecisions {
     return isSuspect(this.context.suspicion, entry) || this.accounts?.isPerhapsSent(entry) === true
   }
 
-  private isHeld(entry: Entry): boolean {
-    const { doubts } = this.slots.before(entry)
-    return doubts.some(({ content, state }) => content === entry.content && state !== 'sent')
-  }
-
-  private isUnasked(entry: Entry): boolean {
-    const { doubts } = this.slots.before(entry)
-    return doubts.some(({ content, state }) => content === entry.content && state === 'sent')
+  private doubtBefore(entry: Entry): Doubt['state'] | undefined {
+    return this.slots.before(entry).doubts.find(({ content }) => content === entry.content)?.state
   }
 
   private isDoubted(entry: Entry): boolean {
@@ -270,6 +277,7 @@ export class ChunkDecisions {
   private outcomeOf(entry: Entry, step: Step, isUnreadable: boolean): EntryOutcome | undefined {
     switch (step) {
       case 'ask':
+        return this.slots.wasShown(entry) ? this.shown(entry) : undefined
       case 'send':
         return undefined
       case 'hold':

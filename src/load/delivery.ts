@@ -7,7 +7,7 @@
 import type { CreateAnswer, Answer as GatewayAnswer } from '../gateway/answer.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { type AnswerClass, GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
-import type { BatchIntent, ChunkKey, RunLedger } from '../ledger/ledger.ts'
+import type { BatchIntent, ChunkKey, HeldRecord, RunLedger } from '../ledger/ledger.ts'
 import { carriedOf, packEntries } from '../ledger/packed-records.ts'
 import type { Entry } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
@@ -102,13 +102,13 @@ interface SentBatch {
   readonly resends: number
 }
 
-type SettledBatch = Pick<BatchToDeliver, 'exportRow' | 'chunk' | 'entries'>
-
 const isAccepted = ({ outcome }: EntryOutcome): boolean => outcome === 'accepted'
 
 export async function settle(
   delivery: Pick<Delivery, 'ledger' | 'now' | 'identity'>,
-  sent: Pick<SentBatch, 'row' | 'attempts'> & { batch: SettledBatch },
+  sent: Pick<SentBatch, 'row' | 'attempts'> & {
+    batch: Pick<BatchToDeliver, 'exportRow' | 'chunk' | 'entries'>
+  },
   answer: string,
   status: number | null,
   outcomes: readonly EntryOutcome[],
@@ -316,13 +316,14 @@ interface PlannedRow {
   readonly hidesOlder: boolean
 }
 
-/** Records the batches of a chunk in the ledger before their first byte leaves. */
+/** Records the batches of a chunk, and doubts that the chunk has ended, in the ledger before their first byte leaves. */
 export async function planned(
   delivery: Planning,
   batches: readonly (BatchToDeliver & Pick<PlannedRow, 'bytes' | 'hidesOlder'>)[],
+  shown: readonly HeldRecord[] = [],
 ): Promise<PlannedRow[]> {
   const intents = batches.map((batch) => intentOf(delivery, batch))
-  const rows = await delivery.ledger.planBatches(intents)
+  const rows = await delivery.ledger.planBatches(intents, shown)
   return intents.flatMap(({ batchId }, at) => {
     const [row, batch] = [rows[at], batches[at]]
     if (row === undefined || batch === undefined) return []

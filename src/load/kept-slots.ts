@@ -56,18 +56,10 @@ export function keptSlot(
 }
 
 /** Lost word: every other word is newer. */
-const LOST_WORD: KeptWord = {
-  arrival: 0,
-  row: 0,
-  rank: FINAL,
-  issued: 0,
+const LOST: Pick<Word, 'place' | 'isLate'> = {
+  place: placeOf(new Map(), { arrival: 0, row: 0, rank: FINAL, issued: 0 }),
   isLate: true,
-  isStored: true,
-  isLapsed: false,
-  seen: 'nothing',
-  copy: 0,
 }
-const LOST: Pick<Word, 'place' | 'isLate'> = { place: placeOf(new Map(), LOST_WORD), isLate: true }
 
 /**
  * Learns events outside of chunks, as of a look at the profile. A row may lack rules without an event.

@@ -216,7 +216,7 @@ async function remember(context: LoadContext, chunk: ChunkToLoad) {
     held: await context.memory.slots.held(context.jobId, rowKeys),
     prints: chunk.isRecognised ? await context.memory.slots.prints(context.jobId, rowKeys) : undefined,
   }
-  const slots = new ChunkSlots(known, entries, chunk, context)
+  const slots = new ChunkSlots(known, entries, chunk, context.suspicion)
   const comesLater = (exportId: string) => context.comesLater(exportId, chunk)
   const decisions = new ChunkDecisions({ ...context, comesLater }, slots, (entries.at(-1)?.place ?? -1) + 1)
   const recalled = await recallChunk(context.memory, chunk, entries, known.held)
@@ -390,13 +390,15 @@ async function careTeamWords(
 /** Sends batches; a newer record of a series goes after the older. */
 async function sendAll(
   context: LoadContext,
-  { outcomes }: ChunkDecisions,
+  decisions: ChunkDecisions,
   place: SendingPlace,
   plan: ReturnType<typeof planBatches>,
 ): Promise<void> {
+  const { outcomes } = decisions
   const waiting = await seriesThatWait(context, outcomes.all())
   const batches = plan.map((one) => ({ ...place, ...one, hidesOlder: one.after.length > 0 }))
-  const rows = await planned(context, batches)
+  // Newer records of the series hide these from a process that goes on.
+  const rows = await planned(context, batches, decisions.doubtsShown)
   const deliveries: Promise<void>[] = []
   for (const [at, { kind, entries, after }] of plan.entries()) {
     const send = async (): Promise<void> => {
@@ -433,13 +435,6 @@ interface WaitContext
   readonly memory: { slots: Pick<Ledger['slots'], 'heldSeries'> }
 }
 
-interface WaitingSeries {
-  readonly isEmpty: () => boolean
-  readonly has: (entry: Entry) => boolean
-  /** Learns records in doubt with an unreadable profile. */
-  readonly add: (outcomes: readonly EntryOutcome[]) => void
-}
-
 /**
  * Series with an older record still in question. The gateway returns only the latest record, so a newer record would hide the older for good
  * (interface, "the service: biometrics").
@@ -447,9 +442,10 @@ interface WaitingSeries {
 export async function seriesThatWait(
   { memory, jobId, identity, held, inDoubt }: WaitContext,
   outcomes: readonly EntryOutcome[],
-): Promise<WaitingSeries> {
+) {
   const own = new Set<string>()
   const before = held === 'hold' ? await memory.slots.heldSeries(jobId) : new Set<string>()
+  /** Learns records in doubt with an unreadable profile. */
   const add = (ended: readonly EntryOutcome[]): void => {
     if (inDoubt === 'resend') return
     for (const one of ended) if (one.outcome === 'in-doubt' && one.isAsked) own.add(one.entry.series)
@@ -457,7 +453,8 @@ export async function seriesThatWait(
   add(outcomes)
   return {
     isEmpty: () => own.size + before.size === 0,
-    has: (entry) => own.has(entry.series) || (before.size > 0 && before.has(identity.series(entry.series))),
+    has: (entry: Entry): boolean =>
+      own.has(entry.series) || (before.size > 0 && before.has(identity.series(entry.series))),
     add,
   }
 }

@@ -67,9 +67,9 @@ export class ChunkSlots {
   private readonly memory: Memory
   private readonly entries: readonly Entry[]
   private readonly speaks: Speaks
-  private readonly uncertain: Uncertain
+  private readonly suspicion: Suspicion
   private readonly rows = new Map<string, RowSlots>()
-  /** Verdict on the row, by the place of an entry. */
+  /** Verdicts on the rows, by the place of an entry. */
   private readonly usual: readonly ('new' | 'known' | undefined)[]
   /** Rules in the chunk, with their contents, by row key. */
   private readonly exported = new Map<string, Map<string, Set<Content>>>()
@@ -85,12 +85,12 @@ export class ChunkSlots {
   /** Outcomes learned last: of one row behind those of the other. */
   private learned: readonly EntryOutcome[] = []
 
-  constructor(memory: Memory, entries: readonly Entry[], speaks: Speaks, uncertain: Uncertain) {
+  constructor(memory: Memory, entries: readonly Entry[], speaks: Speaks, suspicion: Suspicion) {
     this.memory = memory
     this.entries = entries
     this.speaks = speaks
-    this.uncertain = uncertain
-    this.usual = usualRows(entries, memory, uncertain, speaks.arrival)
+    this.suspicion = suspicion
+    this.usual = usualRows(entries, memory, suspicion, speaks.arrival)
   }
 
   /** Learns the words of entries before any is decided; skips usual rows. */
@@ -159,6 +159,12 @@ export class ChunkSlots {
   /** True where the ledger has the record, and so its receipt: a look that finds it there gives no other. */
   isStored(entry: Entry): boolean {
     return this.usualOf(entry) === 'known' || this.of(entry).stored === entry.content
+  }
+
+  /** True for a record in doubt that an earlier process has seen in the profile. */
+  wasShown({ kind, rowKey, content }: Entry): boolean {
+    const isShown = (one: HeldDoubt): boolean => one.content === content && one.sentUntil === 0
+    return kind !== 'careTeam' && this.memory.held.get(rowKey)?.some(isShown) === true
   }
 
   /** True for a record that is not stored, or that a later word of the row corrects. */
@@ -317,7 +323,7 @@ export class ChunkSlots {
       if (one?.outcome !== 'accepted' || !isAsNew(one.entry, first)) return undefined
     }
     const { arrival, isAgain, isBackfill } = this.speaks
-    const { copy } = this.uncertain.suspicion
+    const { copy } = this.suspicion
     const { row, rowKey, rank, issued } = first
     const word: KeptWord = {
       arrival,
@@ -347,7 +353,7 @@ export class ChunkSlots {
     const rules = this.exported.get(rowKey)
     if (rules !== undefined) lapseAbsent(slots, rules, this.listed)
     if (![...slots.values()].some(({ before, now }) => isWorthWriting(before, now))) return undefined
-    const { copy } = this.uncertain.suspicion
+    const { copy } = this.suspicion
     const now = this.firstOf.get(rowKey)?.rowKey ?? rowKey
     // The person was forgotten meanwhile: the new key has no facts of the former account.
     const kept =
@@ -392,7 +398,7 @@ export class ChunkSlots {
     const held = Map.groupBy(this.memory.held.get(rowKey) ?? NOTHING_KNOWN, ({ rule }) => rule)
     const slots: RowSlots = new Map()
     for (const record of kept) {
-      const { copy } = this.uncertain.suspicion
+      const { copy } = this.suspicion
       const slot = slotOf(record, held.get(record.ruleHash) ?? [], copy, (word) => this.placeOf(word))
       slots.set(record.ruleHash, { before: slot, now: slot })
     }
@@ -459,22 +465,14 @@ interface Memory {
   readonly prints?: ReadonlyMap<string, RowPrint> | undefined
 }
 
-interface Uncertain {
-  /** Possible losses of the ledger: records at the gateway without a trace in the slots. */
-  readonly suspicion: Suspicion
-}
-
 /** Most records of a usual row; larger rows are decided record by record. */
 const MOST_OF_A_ROW = 40
 
-/**
- * Finds the usual rows. A row key on two rows, two records of equal content, or a doubt make a row unusual.
- * @returns verdicts by the place of an entry; undefined where each record is decided by itself
- */
+/** Finds the usual rows. A row key on two rows, two records of equal content, or a doubt make a row unusual. */
 function usualRows(
   entries: readonly Entry[],
   { delivered, held }: Memory,
-  { suspicion }: Uncertain,
+  suspicion: Suspicion,
   arrival: number,
 ): readonly ('new' | 'known' | undefined)[] {
   // An array that grows from its end would become a hash table.

@@ -207,6 +207,29 @@ describe('what is in doubt', () => {
     },
   )
 
+  test.each(['goes on', 'is given up, and done again'])(
+    'and found, stays found where the rerun ended behind a newer record that hides it, and %s',
+    async (how) => {
+      const clinic = await openFaultyClinic()
+      const { waybill } = clinic.workplace
+      await clinic.deliver('day.csv', `${HEADER}${ANN}${ANN.replace('03-02', '03-03')}`)
+      const before = await runInDoubt(clinic, 'pass-then-reset')
+      expect(before.records.biometric).toMatchObject({ made: 6, inDoubt: 6 })
+      clinic.strike(({ method }) => (method === 'POST' ? { do: 'pass-then-answer', status: 403 } : PASS))
+      const rerun = ['rerun', before.run, '--only', 'in-doubt', '--json']
+      const stopped = summaryOf(await waybill(...rerun))
+      expect(stopped).toMatchObject({ state: 'interrupted' })
+      clinic.strike(() => PASS)
+      if (how !== 'goes on') await waybill('resolve', stopped.run, '--give-up')
+      const ended = how === 'goes on' ? await clinic.run() : await waybill(...rerun)
+      expect(ended.code).toBe(0)
+      const { records, balanced } = await showOf(clinic, before.run)
+      expect([records.biometric, balanced]).toMatchObject([{ accepted: 3, inDoubt: 0 }, true])
+      expect(await clinic.stored()).toHaveLength(6)
+      await expectReceipts(clinic, { 'read-back': 6 })
+    },
+  )
+
   test('sent again and in doubt again, then found: it counts as accepted in the run that sent it last', async () => {
     const clinic = await openFaultyClinic()
     await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}`)

@@ -6,7 +6,7 @@ import { releaseDoubts } from '../../src/run/settle-doubts.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { keptSlot } from '../ledger/kept-slots.ts'
 import { BIOMETRICS, failureOf, idsOf, placed, SPEAKS, startLoading, tally } from './loading.ts'
-import { biometric, DAY_MS, EXPORT_ID, entryOf, type Made, OBSERVED_AT } from './made-up-entries.ts'
+import { biometric, DAY_MS, EXPORT_ID, entryOf, IDENTITY, type Made, OBSERVED_AT } from './made-up-entries.ts'
 
 /** Loading after an earlier run has left these in doubt, of which the gateway has some. */
 async function afterDoubt(
@@ -177,6 +177,34 @@ describe('records in doubt since an earlier run', () => {
     const resent = await afterDoubt('resend', people(2), [], noProfile)
     expect([tally(resent.outcomes), resent.posts]).toEqual([{ accepted: 2 }, 1])
   })
+
+  it.each(['look', 'resend'] as const)(
+    'stay found (%s) where the process ended behind a newer one of their series, which hides them',
+    async (held) => {
+      const older = entryOf(biometric, { row: 1 })
+      const newer = entryOf(biometric, { row: 2, key: 'visit', observedAt: OBSERVED_AT + DAY_MS })
+      let ends = false
+      const loading = await startLoading({
+        held,
+        faultOf: ({ path }) => (ends && path === BIOMETRICS ? { do: 'pass-then-answer', status: 403 } : PASS),
+      })
+      const { rowKey, content, ruleHash: rule } = older
+      const loaded = await loading.load([older])
+      const doubt = { rowKey, content, rule, series: IDENTITY.series(older.series) }
+      await loading.settle({ ...loaded, learned: { ...loaded.learned, delivered: [] } }, 1, [doubt])
+      ends = true
+      await failureOf(loading.load([newer, older], false, 2))
+      ends = false
+      const { outcomes, learned } = await loading.load([newer, older], true, 2)
+      expect(outcomes).toMatchObject([
+        { outcome: 'accepted', readBack: true },
+        { outcome: 'unchanged', found: true, readBack: true },
+      ])
+      expect(learned.delivered.map((row) => row.rowKey)).toEqual([newer.rowKey, rowKey])
+      expect([...learned.asked]).toEqual([content])
+      expect(await loading.storedIds('biometric')).toEqual(idsOf([older, newer]))
+    },
+  )
 
   it('are sent once where they stand twice', async () => {
     const twins = [1, 2].map((row) => entryOf(biometric, { row, key: 'same', person: 'one' }))

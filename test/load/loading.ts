@@ -269,7 +269,11 @@ export async function startLoading(options: LoadingOptions = {}) {
       return loaded
     },
     /** Ends the chunk in the ledger, as a run does before it begins another of the same people. */
-    async settle({ outcomes, learned }: LoadedChunk, chunk = 1): Promise<void> {
+    async settle(
+      { outcomes, learned }: Pick<LoadedChunk, 'outcomes' | 'learned'>,
+      chunk = 1,
+      held = heldBy(IDENTITY, outcomes),
+    ): Promise<void> {
       const place = { firstRow: chunk, firstLine: chunk + 1, byteOffset: chunk, rows: 1 }
       await runLedger.openChunk(exportRow, { number: chunk, ...place })
       await runLedger.settleChunk({
@@ -280,7 +284,7 @@ export async function startLoading(options: LoadingOptions = {}) {
         rejectsLength: 0,
         delivered: learned.delivered,
         renamed: learned.renamed,
-        held: heldBy(IDENTITY, outcomes),
+        held,
         arrival: 1,
         exceptions: [],
         tallies: {},

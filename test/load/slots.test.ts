@@ -14,7 +14,7 @@ const NOTHING: Memory = { delivered: new Map(), held: new Map() }
 function slotsOf(entries: readonly Entry[], memory: Memory = NOTHING, speaks: Partial<Speaks> = {}) {
   const all = placed(entries)
   const suspicion = { until: undefined, copy: 0 }
-  const slots = new ChunkSlots(memory, all, { ...SPEAKS, ...speaks }, { suspicion })
+  const slots = new ChunkSlots(memory, all, { ...SPEAKS, ...speaks }, suspicion)
   slots.hear(all, [])
   return { slots, all }
 }

@@ -247,8 +247,7 @@ export async function noteResolution(
 
 /**
  * Holds records in doubt.
- * @param sentUntil when the run that sent the records was given up; null after a look-up. If null replaces a time, the new series replaces the
- * old series; otherwise the old series stays
+ * @param sentUntil as in `HeldDoubt`. If null replaces a time, the new series replaces the old series; otherwise the old series stays
  */
 export async function hold(
   statements: Statements,

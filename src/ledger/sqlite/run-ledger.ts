@@ -217,11 +217,14 @@ const batchesOf = (
         ),
       'for-nothing',
     ),
-  planBatches: (intents) =>
+  planBatches: (intents, shown = []) =>
     writeHot(async (statements) => {
       const [first] = intents
-      // Batches that were planned but not sent are planned anew.
-      if (first !== undefined) await forgetPlanned(statements, first)
+      if (first !== undefined) {
+        // Batches that were planned but not sent are planned anew.
+        await forgetPlanned(statements, first)
+        await hold(statements, lease, first.exportRow, shown, 0)
+      }
       return insertBatches(statements, intents, 'planned', place ?? null)
     }),
   sendBatch: (id, at, hidesOlder) =>

@@ -169,6 +169,21 @@ export function batchesSuite(open: OpenLedger): void {
         expect(await states()).toEqual([['a', 'settled']])
       })
 
+      it('are planned with the records in doubt that a profile has shown, and no more than these', async () => {
+        const { run, intent, settled } = await openChunk()
+        const doubt = (at: number) => ({ ...record(at), rowKey: rowKey(at), series: content(7) })
+        const held = [doubt(1), doubt(2)]
+        await run.settleBatch(settled(await run.beginBatch(intent), { held }))
+        await run.planBatches([{ ...intent, batchId: 'b' }], [doubt(1)])
+        ledger = await scene.reopen()
+        const found = await ledger.slots.held(jobId, [rowKey(1), rowKey(2)])
+        expect([...found].map(([key, of]) => [key, of.map(({ sentUntil }) => sentUntil)])).toEqual([
+          [rowKey(1), [0]],
+          [rowKey(2), [null]],
+        ])
+        expect(await ledger.left.heldRecords(jobId)).toBe(1)
+      })
+
       it('that are planned were not sent, unless the machine was started again since', async () => {
         const { run, intent, settled, key } = await openChunk()
         const [row = 0] = await run.planBatches([intent])

@@ -557,7 +557,7 @@ const INSTALLATION_COMMANDS = {
       },
       ...MEMBERS,
     },
-    note: 'The page shows health data to everyone who has the printed address. Sends nothing. Ctrl-C ends the command.',
+    note: 'The page shows health data to the browser that opens the printed address first. Sends nothing. Ctrl-C ends the command.',
     examples: ['waybill mapping edit acme-onsite samples/inbox/acme_screening_20260302.csv'],
     prints: false,
   },

@@ -1,6 +1,6 @@
 /**
  * Decides the next steps for the care team of one account by its slot: entries to create, then replaced or missing entries to delete, then the mark
- * of the primary care physician. Pure; the first matching line of the table gives the step. The table with the reasons: docs/delivery.md.
+ * of the primary care physician. Pure; the first matching line of the table gives the step. The table: docs/delivery.md.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { type KnownCareTeam, type OwedDeletion, UNDATED } from '../ledger/ledger.ts'

@@ -394,10 +394,14 @@ describe('names', () => {
     )
     const typeOf = (name: string, values: string): string =>
       name.endsWith('_total') ? 'counter' : values.startsWith('histogram') ? 'histogram' : 'gauge'
-    const metricsOfPage = rows.map(([metric = '', values = '']) => {
-      const [, name = '', labels = ''] = /^`(\w+)(?:\{(.*)\})?`$/.exec(metric) ?? []
-      return { name, labels, type: typeOf(name, values) }
-    })
+    // Metrics with the same values share a row.
+    const metricsOfPage = rows.flatMap(([metrics = '', values = '']) =>
+      [...metrics.matchAll(/`(\w+)(?:\{(.*?)\})?`/g)].map(([, name = '', labels = '']) => ({
+        name,
+        labels,
+        type: typeOf(name, values),
+      })),
+    )
     const documented = metricsOfPage.map(({ name, type }) => `${name} ${type}`)
     expect(documented.sort()).toEqual(
       [...known]

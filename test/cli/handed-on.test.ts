@@ -3,8 +3,9 @@
  * what is printed. All within this process, over a ledger in memory.
  */
 import { createHash } from 'node:crypto'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { type Exception, noTallies, type RunLedger } from '../../src/ledger/ledger.ts'
 import type { RunRequest, TicketEnd, Tickets } from '../../src/ledger/tickets.ts'
@@ -105,25 +106,27 @@ async function openMachine(...ends: readonly TicketEnd[]) {
       if (lanes.length === 5) interrupt.abort()
       return undefined
     },
+    find: async () => undefined,
     close: async () => {},
   }
-  let sleep = async (): Promise<unknown> => undefined
+  const clock = { now: START + 30_000 }
+  let sleep = async (_ms: number): Promise<unknown> => undefined
   const type = (...args: string[]): Promise<Ended> =>
     waybillWith(
       (context) => ({
         ...context,
-        ...{ user: 'ann', interrupt: interrupt.signal, now: () => START + 30_000, isDead: () => false },
+        ...{ user: 'ann', interrupt: interrupt.signal, now: () => clock.now, isDead: () => false },
         ...{ openLedger: async () => kept, readLedger: async () => kept, openTickets: async () => tickets },
-        sleep: async () => void (await sleep()),
+        sleep: async (ms: number) => void (await sleep(ms)),
       }),
       ...args,
     )
   return {
-    ...{ type, ledger, begin, end, leave, sent, lanes, folder, home, interrupt },
+    ...{ type, ledger, begin, end, leave, sent, lanes, folder, home, interrupt, clock, job },
     onEnd(act: () => void) {
       onEnd = act
     },
-    onSleep(act: () => Promise<unknown>) {
+    onSleep(act: (ms: number) => Promise<unknown>) {
       sleep = act
     },
   }
@@ -559,4 +562,89 @@ test('the plan of a backfill says of each export what becomes of it, and how lon
   expect((await type(...words(FILL))).err).toBe(
     'Backfill of nightly, 2026-01-01 to 2026-01-31: 5 exports, of 2026-01-03 to 2026-01-09, 24 bytes; 26 days without one; 21 files left out by name (--dry-run lists them).\n',
   )
+})
+
+test('the log of a schedule names each event of a fire and of a file, with its level', async () => {
+  const words = { message: 'away', remedy: 'Wait.', findings: [] }
+  const { type, onSleep, interrupt, clock, job, folder } = await openMachine(
+    { run: 'run-1', exit: 0 },
+    { run: 'run-1', exit: 1 },
+    { run: 'run-1', exit: 130 },
+    { exit: 3, code: 'gateway-unreachable', words },
+  )
+  const retry = '{ every: 2m, until: "07:39" }'
+  await job(
+    'nightly',
+    `${JOB}schedule: { cron: "*/5 * * * *", zone: Etc/UTC, missed: once, retry: ${retry} }\n`,
+  )
+  const weekly = `${JOB}schedule: { cron: "1,50 * * * *", zone: Etc/UTC, missed: skip }\n`
+  await job('weekly', weekly)
+  onSleep(async (ms) => {
+    // Whatever is under way comes to its end first.
+    for (let turn = 0; turn < 50; turn++) await setImmediate()
+    clock.now += ms
+    const minute = Math.floor((clock.now - START) / 60_000) + 15
+    if (minute === 44) clock.now += 900_000
+    if (minute === 60) await job('weekly', 'exports: 7\n')
+    if (minute === 62) await rename(join(folder, 'jobs'), join(folder, 'away'))
+    if (minute === 64) await rename(join(folder, 'away'), join(folder, 'jobs'))
+    if (minute === 65) await job('weekly', weekly)
+    if (minute === 66) await job('nightly', JOB)
+    if (minute > 68) interrupt.abort(new WaybillError('interrupted', 'by hand'))
+  })
+  const { code, err } = await type('schedule')
+  expect(code).toBe(0)
+  const lines = err
+    .replaceAll(/^\S+ +/gm, '')
+    .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d/g, 'THEN')
+    .replaceAll(folder, 'FOLDER')
+    .split('\n')
+  const away = 'gateway-unreachable (exit 3)'
+  expect([...new Set(lines)]).toEqual(
+    expect.arrayContaining([
+      'info  the schedule has started',
+      'info  scheduled "*/5 * * * *" in Etc/UTC, next on Mon THEN +00:00 job=nightly',
+      'info  the fire of THEN UTC is run job=nightly',
+      'info  the fire of THEN UTC has ended: all accounted for, run run-1 run=run-1 job=nightly',
+      'warn  the fire of THEN UTC has ended: something was left behind (exit 1), run run-1 run=run-1 job=nightly',
+      'info  the fire of THEN UTC was interrupted: run run-1, continues when the schedule starts run=run-1 job=nightly',
+      'info  the fire of THEN UTC is resumed run=run-1 job=nightly',
+      'error away. Wait. job=nightly code=gateway-unreachable',
+      `warn  the fire of THEN UTC is tried again: ${away}, tried again at THEN job=nightly code=gateway-unreachable`,
+      `warn  the fire of THEN UTC is not tried again: ${away} job=nightly code=gateway-unreachable`,
+      `warn  the fire of THEN UTC has ended: ${away} job=nightly code=gateway-unreachable`,
+      'info  the fire of THEN UTC is skipped: no schedule was running, covered by the fire of THEN job=nightly',
+      'info  the fire of THEN UTC is run: late (no schedule was running) job=nightly',
+      'info  the fire of THEN UTC is skipped: no schedule was running job=weekly',
+      'warn  the fire of THEN UTC was missed: the job file or a mapping was wrong: jobs/weekly.yaml: 1 problem, will run late job=weekly',
+      'error not run until corrected: jobs/weekly.yaml: 1 problem; jobs/weekly.yaml:2:10 exports: must be a block of keys, or must be a list. Correct the job file at the lines named above. job=weekly code=job-invalid',
+      'error the jobs folder FOLDER/jobs cannot be read. Check WAYBILL_JOBS. code=job-not-found',
+      'info  the folder of jobs can be read again',
+      'info  no longer scheduled job=nightly',
+      'info  the schedule has ended',
+    ]),
+  )
+})
+
+test.each([
+  ['runs --job weekly', 'There are no runs of weekly yet. Start one with: waybill run weekly'],
+  ['runs --job weekly --failed', 'No run of weekly failed or left anything behind.'],
+  ['runs --job nightly --since 2030-01-01', 'There are no matching runs of nightly.'],
+  ['runs --state failed', 'There are no matching runs.'],
+  ['runs --page 2', '0 of 1 run, page 2 of 1'],
+  ['runs --limit 1 --job nightly --page 9', '0 of 1 run, page 9 of 1'],
+])('%s, where there is none', async (args, expected) => {
+  const { type } = await openMachine()
+  expect(await type(...words(args))).toEqual({ code: 0, out: `${expected}\n`, err: '' })
+})
+
+test.each([
+  [1, 1, '1 of 2 runs, page 1 of 2; the next: --page 2'],
+  [1, 2, '1 of 2 runs, page 2 of 2'],
+  [2, 1, undefined],
+])('a list of two runs, %i a page, says at page %i: %s', async (limit, page, expected) => {
+  const { type, leave } = await openMachine()
+  await leave('run-2', [REJECTED])
+  const { out } = await type('runs', '--limit', `${limit}`, '--page', `${page}`)
+  expect(/^.* runs, page .*$/m.exec(out)?.[0]).toBe(expected)
 })

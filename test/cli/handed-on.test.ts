@@ -399,6 +399,14 @@ test.each<[string, 'finished' | 'interrupted', number, readonly string[]]>([
   expect([code, followed]).toEqual([exit, `Run ${run}: 0 rows settled, 0 accepted, 0 unchanged\n`])
 })
 
+test('a run whose process has ended without a word is shown at once, as interrupted', async () => {
+  const { type, begin, ledger } = await openMachine()
+  const { lease } = await begin('stopped')
+  await ledger.leases.release(lease)
+  const { code, out } = await type('watch', '--json')
+  expect([code, JSON.parse(out)]).toMatchObject([130, { run: 'stopped', activity: { kind: 'stopped' } }])
+})
+
 test('a job that another process runs is refused, and followed only if asked', async () => {
   const { type, begin } = await openMachine()
   await begin('under-way')
@@ -623,6 +631,15 @@ test('the log of a schedule names each event of a fire and of a file, with its l
       'info  no longer scheduled job=nightly',
       'info  the schedule has ended',
     ]),
+  )
+})
+
+test('a plan of two days with one export tells of the day without one', async () => {
+  const { type, folder } = await openMachine()
+  await writeFile(join(folder, 'night_20260105.csv'), 'a\n')
+  const { err } = await type(...words('backfill nightly --from 2026-01-05 --to 2026-01-06'))
+  expect(err).toBe(
+    'Backfill of nightly, 2026-01-05 to 2026-01-06: 1 export, of 2026-01-05 to 2026-01-05, 2 bytes; 1 day without one (--dry-run lists them).\n',
   )
 })
 

@@ -3,7 +3,7 @@
  * what is printed. All within this process, over a ledger in memory.
  */
 import { createHash } from 'node:crypto'
-import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -13,7 +13,7 @@ import { noCounts } from '../../src/model/balance.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import { noteRefusedStart } from '../../src/needs/refused-starts.ts'
 import { beginExport, beginRun, openChunk, passingLedger, settleChunk } from '../ledger/begun-run.ts'
-import { createWorkplace, type Ended } from './command-line.ts'
+import { createWorkplace, type Ended, PROJECT } from './command-line.ts'
 
 const GATEWAY = 'https://gateway.test'
 const JOB = 'exports: { from: .., match: "night_{date:yyyyMMdd}.csv" }\nmapping: acme-onsite\n'
@@ -450,6 +450,57 @@ test('what is acknowledged is named: a run, several, a refused start, and both',
     'Acknowledged: run-5',
     '2 runs need attention: waybill runs --failed',
   ])
+})
+
+test('a refused start is listed without a ledger, and a ledger that cannot be used is an error', async () => {
+  const { waybill, home } = await createWorkplace()
+  await mkdir(home, { mode: 0o700 })
+  noteRefusedStart(home, 'nightly', new WaybillError('exports-none', 'nothing is there'), START)
+  const list = () => waybill('acknowledge', '--job', 'nightly', '--dry-run')
+  expect(await list()).toEqual({
+    ...{ code: 0, err: '' },
+    out: 'The refused start of nightly (exports-none), since 2026-03-02 07:15 UTC\n',
+  })
+  await writeFile(join(home, 'ledger.sqlite'), 'no ledger'.repeat(1_000), { mode: 0o600 })
+  expect(await list()).toMatchObject({ code: 2, err: expect.stringContaining('error ledger-unusable') })
+})
+
+test('a dry run tells of each export that cannot be read, and of the fit to each of the others', async () => {
+  const { type, folder } = await openMachine()
+  const good = await readFile(join(PROJECT, 'samples/inbox/acme_screening_20260302.csv'), 'utf8')
+  const text = good.split('\n').slice(0, 3).join('\n')
+  for (const [day, content] of Object.entries({
+    '01': '',
+    '02': text,
+    '03': '',
+    '04': text.replace('\n', '\r\n'),
+  }))
+    await writeFile(join(folder, `night_202601${day}.csv`), content)
+  const { out } = await type('run', 'nightly', '--dry-run')
+  expect(out.match(/^ {2}night_.*would not be sent$/gm)).toEqual([
+    '  night_20260101.csv: would not be sent',
+    '  night_20260103.csv: would not be sent',
+  ])
+  expect(out.match(/^How the mapping fits .*$/gm)).toEqual([
+    'How the mapping fits night_20260102.csv',
+    'How the mapping fits night_20260104.csv',
+  ])
+})
+
+test('each job file that is wrong is told by schedule --explain', async () => {
+  const { type, job } = await openMachine()
+  for (const name of ['nightly', 'weekly']) await job(name, 'exports: 7\n')
+  const { code, err } = await type('schedule', '--explain')
+  expect([code, err.match(/^error job-invalid: jobs\/\w+/gm)]).toEqual([
+    2,
+    ['error job-invalid: jobs/nightly', 'error job-invalid: jobs/weekly'],
+  ])
+})
+
+test('expect says that no job expects exports, and nothing if it is to be quiet', async () => {
+  const { type } = await openMachine()
+  expect((await type('expect')).out).toBe('No job expects exports. See docs/jobs.md, "Expected".\n')
+  expect(await type('expect', '--quiet')).toEqual({ code: 0, out: '', err: '' })
 })
 
 test.each([

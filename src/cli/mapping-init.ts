@@ -26,12 +26,12 @@ import type { Action, Options } from './commands.ts'
 
 export const mappingInit: Action<'mapping init'> = async (context, options) => {
   const folder = context.settings.mappings
-  const name = nameOf(options)
-  const file = options.out ?? join(folder, `${name}.yaml`)
-  if (!/\.ya?ml$/.test(file))
+  if (options.out !== undefined && !/\.ya?ml$/.test(options.out))
     throw new WaybillError('usage-wrong', '--out is not a YAML file', {
       remedy: 'Give a file name that ends in .yaml.',
     })
+  const name = nameOf(options)
+  const file = options.out ?? join(folder, `${name}.yaml`)
   const [files, synonyms] = await Promise.all([readCatalogFiles(folder, undefined), readSynonyms(folder)])
   const { catalog, units } = resourcesOf(files)
   const earlier = await earlierMappings(context)

@@ -403,7 +403,7 @@ const acknowledge: Action<'acknowledge'> = async (context, options) => {
     ...(inDoubt === 0
       ? []
       : [
-          `${counted(inDoubt, 'record is', 'records are')} in doubt and ${inDoubt === 1 ? 'needs' : 'need'} a decision: waybill show ${runs[0]}`,
+          `${counted(inDoubt, 'record is', 'records are')} in doubt and ${inDoubt === 1 ? 'needs' : 'need'} a decision: waybill ${runs.length === 1 ? `show ${runs[0]}` : 'in-doubt'}`,
         ]),
     left === 0
       ? 'No run needs attention.'

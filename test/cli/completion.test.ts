@@ -33,6 +33,10 @@ describe('what is offered', () => {
       ['morning', 'nightly'],
     ],
     [['show', 'l'], ['latest']],
+    [
+      ['rerun', '--only', ''],
+      ['in-doubt', 'rejected'],
+    ],
     [['comp'], ['completion']],
   ])('behind %j', async (words, wanted) => {
     const workplace = await createWorkplace()

@@ -22,9 +22,13 @@ export async function passingLedger(): Promise<Ledger> {
 export async function beginRun(
   ledger: Ledger,
   id: string,
-  { job = 'nightly', ...start }: Partial<RunStart> & { readonly job?: string } = {},
+  {
+    job = 'nightly',
+    gateway = 'gateway',
+    ...start
+  }: Partial<RunStart> & { readonly job?: string; readonly gateway?: string } = {},
 ): Promise<RunLedger> {
-  const jobId = await ledger.jobs.id(job, 'gateway')
+  const jobId = await ledger.jobs.id(job, gateway)
   const startedAt = start.startedAt ?? 0
   const asked = { jobId, runId: id, owner: 'here:1#boot.1', now: startedAt, ttlMs: LEASE_MS }
   const answer = await ledger.leases.acquire(asked, () => true)

@@ -133,11 +133,15 @@ async function settleDoubts(again: RunAgain, record: ExportRecord, reconciled: R
     const left = await ledger.left.inDoubtWith(run.job_id, [...open.keys()])
     const doubtful = new Set(left.map(({ content }) => content))
     const sent = sentIds(left)
+    const held = await ledger.left.heldWith(run.job_id, [...open.keys()])
+    const events = new Map<string, LeftEvent>()
+    // A profile has shown these; newer records may hide them by now.
+    for (const { content, sentUntil } of held)
+      if (sentUntil === 0 && doubtful.delete(content)) events.set(content, 'find')
     const entries = [...open.values()].flatMap((entry) =>
       doubtful.has(entry.content) ? [sentUnder(entry, sent.get(entry.content) ?? entry.transactionId)] : [],
     )
     open = new Map()
-    const events = new Map<string, LeftEvent>()
     for (const [entry, verdict] of await again.readBack(entries)) {
       if (verdict === 'stored') events.set(entry.content, 'find')
       if (verdict === 'absent') events.set(entry.content, 'miss')

@@ -177,10 +177,10 @@ export function refuseMissing(
   reader: string,
 ): void {
   if (missing.size === 0) return
-  // Without any known column, the first line may hold data instead of names.
-  const meant = found.size === 0 ? [] : columns
+  const unread = columns.filter((one) => one !== '' && !found.has(one))
   const names = [...missing].map((name) => `"${name}"`).join(', ')
-  const near = missing.size === 1 ? didYouMean([...missing].join(), meant) : ''
+  // Without any known column, the first line may hold data instead of names.
+  const near = missing.size === 1 && found.size > 0 ? didYouMean([...missing].join(), unread) : ''
   throw new WaybillError(
     'columns-missing',
     `${exportName} has no column ${names}, which ${reader} reads${near}`,
@@ -189,7 +189,7 @@ export function refuseMissing(
       remedy:
         found.size === 0
           ? 'None of the mapped columns is there: check that the first line is the header, and that this is the right file.'
-          : `Unread columns: ${columns.filter((one) => !found.has(one)).join(', ') || 'none'}. Correct the names in the mapping, or ask the vendor about missing columns.`,
+          : `Unread columns: ${unread.join(', ') || 'none'}. Correct the names in the mapping, or ask the vendor about missing columns.`,
     },
   )
 }

@@ -36,7 +36,7 @@ export const REJECT_COLUMNS = [
   '_raw',
 ] as const
 
-/** In front of `_row`: a program that reads cells as numbers loses the zero, as it loses those of ids and postal codes. */
+/** In front of `_row`: a program that reads cells as numbers loses the zero, and those of ids. */
 const KEPT_ZERO = '0'
 
 /** Columns for JSON rows: the original line, and the content read around the line by `read.context`. */
@@ -292,8 +292,8 @@ function rejectsOf(file: string, read: ReadDefinition, lines: OpenExport): OpenR
 const NOT_UTF_8 = ['the line is not UTF-8', 'Save it as "CSV UTF-8" where it was corrected.'] as const
 
 const READ_AS_NUMBERS = [
-  '_row has lost its zero: a program has read the cells as numbers and dates, and may have changed others',
-  'Correct the rejects file of the run again; a spreadsheet program must import every column as text.',
+  '_row has lost its zero: a program has read the cells as numbers and dates',
+  'Correct the rejects file of the run again; import every column as text.',
 ] as const
 
 /** Parsed line of the file. */

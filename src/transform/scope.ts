@@ -1,8 +1,7 @@
 /**
  * The view of a rule on a row, and the names in a mapping file that lead into it.
- * CSV: the scope holds the row's cells. A name is a column, or a level: a part of a cell with several parts.
- * JSON: the scope holds the row and, for nested rows, the current element of each level. A name is a path (RFC 9535): `$…` from the
- * row, `level…` from a named level, `context…` from the parts of the surrounding document in `read.context`.
+ * CSV: the scope holds the cells. A name is a column, or a level: a part of a cell.
+ * JSON: the scope holds the row and the current element of each level. A name is a path (RFC 9535) from the row (`$…`), a level or `context`.
  * Levels are a tree: sibling levels are never entered together.
  */
 import { compile, JSONPathNode, type JSONValue, jsonpath } from 'json-p3'
@@ -165,10 +164,9 @@ export const anyNames = (each: Each = {}): Names => csvNames([], new Set(), new 
 
 /**
  * Rejects an export without columns that are read.
- * @param found columns that exist. Where none exists, the file may have no header: then its first line holds a person's data, and
- * must not appear in a log or message
+ * @param found columns that exist. Where none exists, the first line may hold a person's data, and must not appear in a message
  * @param reader the part that reads the columns, for the message
- * @throws WaybillError `columns-missing` where a column is missing
+ * @throws WaybillError `columns-missing`
  */
 export function refuseMissing(
   { missing, found }: { readonly missing: ReadonlySet<string>; readonly found: ReadonlySet<string> },
@@ -179,7 +177,6 @@ export function refuseMissing(
   if (missing.size === 0) return
   const unread = columns.filter((one) => one !== '' && !found.has(one))
   const names = [...missing].map((name) => `"${name}"`).join(', ')
-  // Without any known column, the first line may hold data instead of names.
   const near = missing.size === 1 && found.size > 0 ? didYouMean([...missing].join(), unread) : ''
   throw new WaybillError(
     'columns-missing',

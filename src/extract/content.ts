@@ -48,8 +48,8 @@ export function exportError(
 }
 
 /**
- * Error for a failure of the file system or of a decompression: `export-unreadable`, or `files-exhausted`, for which the file is not to blame.
- * A `WaybillError` is returned as it is.
+ * Error for a failure of the file system or of a decompression: `export-unreadable`, or `files-exhausted`. A `WaybillError` is returned as
+ * it is.
  */
 export function unreadable(path: string, cause: unknown, remedy = remedyFor(cause)): WaybillError {
   if (cause instanceof WaybillError) return cause
@@ -248,8 +248,7 @@ type CountPart = (file: string) => (length: number) => void
 export const DEFAULT_LIMITS: ContentLimits = { bytes: 10 * 1024 ** 3, ratio: 200 }
 
 /**
- * Counts the unpacked bytes of a delivery, over all layers and members. A file that is read several times counts once, by the longest
- * reading.
+ * Counts the unpacked bytes of a delivery, over all layers and members, each by its longest reading.
  * @param address of the delivery
  * @param packedBytes size of the delivery
  * @throws `export-too-large`; the reason of an aborted signal
@@ -335,7 +334,6 @@ export async function fingerprint(
  * Hashes a whole file.
  * @param signal ends the reading; aborted with a `WaybillError`
  * @param version required; undefined: any
- * @returns hexadecimal digits in lower case
  * @throws as `openVersion`; an error of the file system; the reason of an aborted signal
  */
 export async function digestOf(

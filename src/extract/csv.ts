@@ -1,12 +1,10 @@
 /**
- * CSV rows (RFC 4180 and its dialects). The end of a record is found without parsing: that gives the origin and survives a broken quote. By
- * then the quotes of a record are known to be in order, and its cells are cut at the delimiters (docs/decisions/0006-csv-framing.md).
+ * CSV rows (RFC 4180 and its dialects): first the end of a record, without parsing; then its cells (docs/decisions/0006-csv-framing.md).
  *
  * LF, CR LF and CR each end a line. A quote opens only at the start of a cell, and only a delimiter or a line end follows a closing quote.
- * Where that does not hold, the first physical line of the row alone is unreadable and reading goes on at the next line: a stray quote costs
- * one line, never the rest of the file.
- * Framing stays linear in the file: no two searched stretches overlap, as the next line with an open quote closes or breaks the first. Lenient
- * quotes, and escapes without quotes, give no such proof: there the lines of a record are bounded.
+ * Otherwise the first physical line of the row alone is unreadable: a stray quote costs one line, never the rest of the file.
+ * Framing is linear in the file, as the next line with an open quote closes or breaks the first. Lenient quotes, and escapes without quotes,
+ * give no such proof: there the lines of a record are bounded.
  */
 import type { Row } from '../model/row.ts'
 import { validStart } from './encoding.ts'

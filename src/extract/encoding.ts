@@ -62,8 +62,8 @@ function isUtf8Beyond(head: Buffer): boolean {
 }
 
 /**
- * Proof of UTF-16: the first character and a tenth of all units are ASCII, and NULs hardly stand elsewhere. A NUL or two in UTF-8 are damage.
- * Delimiters, digits and line ends are ASCII in every language.
+ * Proof of UTF-16: the first character and a tenth of all units are ASCII, as delimiters, digits and line ends are, and NULs hardly stand
+ * elsewhere.
  */
 function byNul(head: Buffer): string {
   const nul = [0, 0] as [number, number]
@@ -86,13 +86,12 @@ export function transcode(content: AsyncIterable<Buffer>, encoding: string): Asy
 }
 
 /**
- * WHATWG decoders turn meaningless bytes, such as the five of windows-1252, into control characters (80 to 9F). A file with control
- * characters of ISO 8859-1 is windows-1252 under a wrong name.
+ * WHATWG decoders turn meaningless bytes into control characters (80 to 9F). A file with those of ISO 8859-1 is windows-1252 under a wrong
+ * name.
  */
 const MEANS_NOTHING = /[\x80-\x9f\ufffd]/g
 /**
- * UTF-8 read as an encoding of Latin letters: `Ã©` for `é`. The head of a file shows its encoding only up to there; behind, the mark of
- * closing quotes and a space may follow an `Ã` of the text itself.
+ * UTF-8 read as an encoding of Latin letters: `Ã©` for `é`. Closing quotes and a space may follow an `Ã` of the text itself.
  */
 const TWO_FOR_ONE = /\u00c3(?=[\u00a1-\u00aa\u00ac-\u00ba\u00bc-\u00bf])/g
 

@@ -67,7 +67,7 @@ export interface OpenFormat {
   readonly seekable: boolean
   /**
    * The rows in blocks of some hundred, read as they are consumed.
-   * @param from origin of the first row, from an earlier reading: the rows are equal to those of that reading. Default: the first row
+   * @param from origin of a row, from an earlier reading. Default: the first row
    * @throws `export-unreadable`; `export-changed` where the content ends before `from`
    */
   rows(from?: Origin): AsyncIterable<readonly Row[]>
@@ -80,8 +80,8 @@ export interface OpenFormat {
 
 export interface RowFormat {
   /**
-   * The frame that starts at `start`; undefined when `bytes` must reach further to tell. The answer depends on the content alone, never on
-   * the size of `bytes`: a checkpoint and any block size give the same rows.
+   * The frame that starts at `start`; undefined when `bytes` must reach further to tell. It depends on the content alone: a checkpoint and
+   * any block size give the same rows.
    */
   frame(bytes: Buffer, start: number, ended: boolean): Frame | undefined
   /** The first byte of the next line end, or -1, to skip a line that is too long. Default: `lineEnd` */

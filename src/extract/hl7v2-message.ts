@@ -1,6 +1,6 @@
 /**
- * Parses a message of HL7 v2 (HL7 v2.5.1, chapter 2, sections 2.5.3 "Fields", 2.7 "Use of escape sequences in text fields"). The groups of any
- * message are those of ORU^R01 (chapter 7): segments behind a PID, an ORC or OBR, an OBX belong to that segment.
+ * Parses a message of HL7 v2 (HL7 v2.5.1, sections 2.5.3 and 2.7). The groups of any message are those of ORU^R01 (chapter 7): segments behind
+ * a PID, an ORC or OBR, an OBX belong to that segment.
  *
  *     { MSH, PATIENT_RESULT: [{ PATIENT: { PID }, ORDER_OBSERVATION: [{ ORC, OBR, OBSERVATION: [{ OBX, NTE: […] }] }] }] }
  *

@@ -405,8 +405,7 @@ interface Trailer {
 }
 
 /**
- * Finds the trailer: the last lines, which are no data rows and may state the number of rows. Found from the end, before the first row is
- * read: no row is taken for the trailer, nor the trailer for a row.
+ * Finds the trailer from the end, before the first row is read: no row is taken for the trailer, nor the trailer for a row.
  * @param content from `from` on to the end; only the last of it is held
  * @param isStart whether a line starts at `from`
  * @throws `export-unreadable` where the export does not end with the trailer
@@ -464,7 +463,7 @@ const missing = (path: string, what: string) => exportError(path, `The export ${
 
 /**
  * Message and remedy for a row that is not valid in its encoding.
- * @param head UTF-8 as read: a head with valid characters beyond ASCII proves that the file is UTF-8 and the row damaged
+ * @param head UTF-8 as read: with characters beyond ASCII, the file is UTF-8 and the row damaged
  */
 function invalidEncodingMessage(encoding: string, asked: string, head: Buffer): string {
   const invalid = `the row is not valid ${SPELLED[encoding] ?? encoding}`

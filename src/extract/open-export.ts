@@ -1,8 +1,8 @@
 /**
  * Opens an export, and gives its rows from the start or from a checkpoint, as often as asked.
  *
- * `format: records` is a flat file with lines of several types, which the first cell of a line names. One type begins a row; the lines behind
- * belong to the row, each in its place: `{ patient, born, OBR: [{ order, OBX: [{ code, value }] }] }`.
+ * `format: records` has lines of several types, named by the first cell. One type begins a row; the lines behind belong to the row:
+ * `{ patient, born, OBR: [{ order, OBX: [{ code, value }] }] }`.
  */
 import { stat } from 'node:fs/promises'
 import type { JsonValue } from '../model/row.ts'
@@ -53,8 +53,8 @@ export interface OpenExport extends OpenFormat {
 
 /**
  * @param version required, from the time of its SHA-256; undefined: any
- * @throws `export-changed`, `export-unreadable` (not found, damaged, a header that cannot be read or names a column twice, another
- *   encoding, delimiter or trailer than in the mapping), `export-empty` (no bytes; for CSV, no header), `export-too-large`
+ * @throws `export-changed`, `export-unreadable` (not found, damaged, another header, encoding, delimiter or trailer than in
+ *   the mapping), `export-empty` (no bytes; for CSV, no header), `export-too-large`
  */
 export async function openExport(
   path: string,

@@ -1,6 +1,6 @@
 /**
- * Opens an export of `format: hl7v2`: messages of HL7 v2 as text, each a row. Segments of batches (HL7 v2.5.1, section 2.10.3: FHS, BHS, BTS, FTS)
- * may stand around the messages, and the bytes of MLLP.
+ * Opens an export of `format: hl7v2`: messages of HL7 v2 as text, each a row, within batches (HL7 v2.5.1, section 2.10.3: FHS, BHS, BTS,
+ * FTS) or bytes of MLLP.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import type { JsonValue, Row } from '../model/row.ts'

@@ -566,8 +566,8 @@ type Spot = (at: number) => string
 const columnAlone: Spot = (at) => `column ${at + 1}`
 
 /**
- * Reads one document. Refuses an object with a key twice (RFC 7493, 2.3), as JSON.parse would keep the last value in silence, and nesting
- * beyond `DEEPEST`. `__proto__` is a key like any other.
+ * Reads one document. Refuses an object with a key twice (RFC 7493, 2.3), and nesting beyond `DEEPEST`. `__proto__` is a key like any
+ * other.
  */
 export function readJson(text: string, spot: Spot = columnAlone): JsonReading {
   const { quoted, members } = quoteNumbers(text)
@@ -583,8 +583,8 @@ export function readJson(text: string, spot: Spot = columnAlone): JsonReading {
 }
 
 /**
- * Quotes each number, and counts the members of all objects (colons outside strings). Invalid JSON stays invalid: an invalid number leaves its rest
- * behind a string. Takes 1.5 times as long as JSON.parse alone; a reviver that reads `context.source`, 5 times.
+ * Quotes each number, and counts the members of all objects (colons outside strings). Invalid JSON stays invalid: an invalid number leaves
+ * its rest behind a string. A reviver that reads `context.source` takes three times as long.
  */
 function quoteNumbers(text: string): { quoted: string; members: number } {
   let quoted = ''
@@ -754,8 +754,8 @@ const isBorder = (byte: number | undefined): boolean =>
 const isMark = (byte: number | undefined): boolean => byte !== undefined && MARKS[byte] === 1
 
 /**
- * True if a framed value that is not JSON ends for certain with its frame: brackets match in kind, and strings stand between marks of structure. A
- * quote too many or too few puts a string beside characters of a text.
+ * True if a framed value that is not JSON ends for certain with its frame: brackets match in kind, and strings stand between marks of
+ * structure, unlike after a quote too many or too few.
  */
 function endsForCertain(text: string): boolean {
   const open: string[] = []

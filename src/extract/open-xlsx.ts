@@ -1,9 +1,8 @@
 /**
- * Opens an export of `format: xlsx`: a sheet of a workbook (ISO/IEC 29500, ECMA-376) as rows of cells under a header. The sheet is streamed
- * twice: first for a survey, then row by row.
+ * Opens a sheet of a workbook (ISO/IEC 29500, ECMA-376). The sheet is streamed twice: for a survey, then row by row.
  */
 
-import { invalidCell, isCellError, lostDigits, NOT_COMPUTED } from '../model/cell-fault.ts'
+import { cellMark, isCellError, PERCENT_FORMAT } from '../model/cell-fault.ts'
 import type { WaybillError } from '../model/errors.ts'
 import type { CsvRow, Origin, Row, RowFault } from '../model/row.ts'
 import { type Compression, DEFAULT_LIMITS, detectCompression, exportError } from './content.ts'
@@ -46,7 +45,7 @@ export async function openXlsx(
     usingPackage(path, compression, (opened) => rowsOf(path, opened, read, found, from))
   return {
     columns: top.columns,
-    below: top.below,
+    below: [...top.below, survey.shown],
     seekable: false,
     sheet: sheet.name,
     notes: survey.notes,
@@ -94,13 +93,14 @@ async function* lookThrough(
   const book = await openBook(path, opened)
   const sheet = await sheetOf(book, read.sheet)
   const top = await topOf(book, sheet, read)
-  const surveyor = createSurveyor(path, read, top)
+  const surveyor = createSurveyor(top)
   const isData = dataFilter(read, top)
   const facts: SheetFacts = { dimension: '', merges: [], isFiltered: false }
   for await (const block of rowsIn(book, sheet, facts))
     for (const row of block) if (isData(row)) surveyor.look(row)
   const related = [...(await opened.relationships(sheet.part)).values()]
-  const survey = surveyor.end(facts, related.filter(({ type }) => type === 'table').length)
+  const tables = related.filter(({ type }) => type === 'table').length
+  const survey = surveyOf(path, read, top, surveyor, facts, tables)
   yield { sheet, context: book.context, top, survey, bytes: opened.sizeOf(sheet.part) }
 }
 
@@ -158,7 +158,7 @@ async function* rowsOf(
         yield [...rows, unreadable(row, ordinal, 'rest-unreadable', REST_UNDER_OTHER_HEADER)]
         return
       }
-      if (ordinal >= from.row) rows.push(rowOf(row, ordinal, top.columns.length, survey.repeated))
+      if (ordinal >= from.row) rows.push(rowOf(row, ordinal, top.columns.length, survey))
     }
     if (rows.length > 0) yield rows
   }
@@ -176,15 +176,12 @@ const asCells = ({ line, offset }: SheetRow, row: number, cells: readonly string
   cells,
 })
 
-function rowOf(row: SheetRow, ordinal: number, width: number, repeated: ReadonlySet<number>): Row {
+function rowOf(row: SheetRow, ordinal: number, width: number, survey: Survey): Row {
   const { cells, line, problem } = row
-  if (problem !== undefined) return unreadable(row, ordinal, 'row-place-unclear', problem)
-  if (repeated.has(line))
-    return unreadable(row, ordinal, 'row-place-unclear', 'several rows of the sheet have its number')
-  if (cells.length <= width) {
-    const missing = Array.from({ length: width - cells.length }, () => '')
-    return asCells(row, ordinal, missing.length === 0 ? cells : [...cells, ...missing])
-  }
+  const repeated = survey.repeated.has(line) ? 'several rows of the sheet have its number' : undefined
+  const unclear = problem ?? repeated
+  if (unclear !== undefined) return unreadable(row, ordinal, 'row-place-unclear', unclear)
+  if (cells.length <= width) return asCells(row, ordinal, survey.judged(row))
   const message = `column ${cells.length} has content, but the header has ${width} columns`
   return { ...unreadable(row, ordinal, 'row-too-long', message), cells }
 }
@@ -207,6 +204,10 @@ interface Survey {
   readonly end: number
   readonly repeated: ReadonlySet<number>
   readonly notes: readonly string[]
+  /** Unit, or `PERCENT_FORMAT`, of the formats of each column, where all are alike. */
+  readonly shown: readonly string[]
+  /** Cells of a row in all columns, with marks in the place of those that their column or a merged cell makes doubtful. */
+  judged(row: SheetRow): readonly string[]
 }
 
 /** Tells data rows from the header and the skipped rows, in the order of the part. */
@@ -228,21 +229,15 @@ interface Sign {
 
 const isFilled = (cell: string | undefined): boolean => (cell ?? '').trim() !== ''
 
-/**
- * Survey of a sheet before its rows are read: merged cells, filters and another table below concern all rows. Doubts are reported or refused, never
- * guessed.
- * @throws `export-unreadable` for ambiguous rows or columns
- */
-function createSurveyor(path: string, read: XlsxDefinition, { columns, line: headerLine }: Top) {
+/** Looks at the rows of a sheet in their order: merged cells, filters and another table below concern all rows. */
+function createSurveyor({ columns }: Top) {
   const seen = new Uint8Array(MOST_ROWS / 8 + 1)
   const repeated = new Set<number>()
-  const counted = { rows: 0, hidden: 0, gaps: 0, unordered: 0, last: 0, widest: columns.length }
-  /** Number of values by column without a name. */
-  const nameless = new Map<number, number>()
-  for (const [at, name] of columns.entries()) if (name === '') nameless.set(at, 0)
+  const counted = { rows: 0, hidden: 0, gaps: 0, unordered: 0, apart: 0, last: 0, widest: columns.length }
+  const looks = columns.map(createLook)
   const totals: Sign[] = []
-  let firstGap: Sign | undefined
-  let [apart, measured] = [0, true]
+  const firstGap: Sign[] = []
+  let measured = true
 
   /** True if a row below a blank one begins something else: a header, a title, a note. */
   const isApart = (cells: readonly string[]): boolean => {
@@ -250,7 +245,7 @@ function createSurveyor(path: string, read: XlsxDefinition, { columns, line: hea
     const isHeader = columns.every((name, at) => name === (cells[at] ?? '').trim())
     return (filled === 1 && columns.length > 2) || isHeader || (measured && !/\d/.test(cells.join()))
   }
-  const look = ({ line, offset, cells, isHidden, isSum }: SheetRow): void => {
+  const look = ({ line, offset, cells, forms, isHidden, isSum }: SheetRow): void => {
     const [byte, bit] = [line >> 3, 1 << (line & 7)]
     if (((seen[byte] ?? 0) & bit) !== 0) repeated.add(line)
     seen[byte] = (seen[byte] ?? 0) | bit
@@ -260,84 +255,54 @@ function createSurveyor(path: string, read: XlsxDefinition, { columns, line: hea
     const sign = { line, offset, before: counted.rows++ }
     if (isTotal && totals.length <= MOST_TOTALS) totals.push(sign)
     if (isBelowGap) {
-      counted.gaps++
-      firstGap ??= sign
-      if (apart === 0 && isApart(cells)) apart = line
+      if (counted.gaps++ === 0) firstGap.push(sign)
+      if (counted.apart === 0 && isApart(cells)) counted.apart = line
     }
     measured &&= /\d/.test(cells.join())
-    for (const [at, values] of nameless) if (isFilled(cells[at])) nameless.set(at, values + 1)
+    for (const [at, column] of looks.entries()) column.look(cells[at] ?? '', forms[at])
     if (isHidden) counted.hidden++
     if (line < counted.last) counted.unordered++
     counted.widest = Math.max(counted.widest, cells.length)
     counted.last = Math.max(counted.last, line)
   }
-  return {
-    look,
-    /** Call after the last row. @param tables declared in the sheet */
-    end({ dimension, merges, isFiltered }: SheetFacts, tables: number): Survey {
-      const [total] = totals.length > MOST_TOTALS ? [] : totals
-      if (read.below === undefined && (apart > 0 || total !== undefined))
-        throw belowTable(path, apart, total?.line ?? 0)
-      const places = read.below === 'nothing' ? [firstGap, total].flatMap((one) => one ?? []) : []
-      const [cut] = places.sort((a, b) => a.offset - b.offset)
-      const [, to] = rangeOf(dimension) ?? []
-      const isShort = to !== undefined && (to.row < counted.last || to.column < counted.widest - 1)
-      const merged = merges.filter((written) => {
-        const [from, until] = rangeOf(written) ?? []
-        return (
-          from && until && from.row <= headerLine && until.row >= headerLine && from.column < until.column
-        )
-      })
-      const unnamed = [...nameless].flatMap(([at, values]) => (values > 0 ? [columnName(at)] : []))
-      if (merged.length > 0 && unnamed.length > 0 && read.columns === undefined)
-        throw mergedHeader(path, headerLine, merged, unnamed)
-      const empty = [...nameless].find(([at, values]) => values === 0 && isFilled(columns[at + 1]))
-      const notes = notesOf({
-        counted,
-        cut,
-        firstGap,
-        merged,
-        unnamed,
-        isFiltered,
-        tables,
-        isShort,
-        dimension,
-        hasEmpty: empty !== undefined,
-        repeated: repeated.size,
-      })
-      const end = cut?.offset ?? Number.POSITIVE_INFINITY
-      return { end, repeated, notes }
-    },
-  }
+  return { look, repeated, counted, looks, totals, firstGap }
 }
 
-interface Noticed {
-  readonly counted: {
-    readonly rows: number
-    readonly hidden: number
-    readonly gaps: number
-    readonly unordered: number
-  }
-  /** Place at which the table ends, by `read.below`. */
-  readonly cut: Sign | undefined
-  readonly firstGap: Sign | undefined
-  readonly merged: readonly string[]
-  readonly unnamed: readonly string[]
-  readonly isFiltered: boolean
-  readonly tables: number
-  /** The declared range ends before the rows. */
-  readonly isShort: boolean
-  readonly dimension: SheetFacts['dimension']
-  readonly hasEmpty: boolean
-  /** Rows whose number comes again. */
-  readonly repeated: number
-}
-
-/** Notes on a sheet that is read all the same. */
-function notesOf(noticed: Noticed): string[] {
-  const { counted, cut, firstGap, merged, unnamed, isFiltered, tables, isShort, dimension } = noticed
-  const { hasEmpty, repeated } = noticed
-  const all: [boolean, string][] = [
+/**
+ * Survey of a sheet after the last row. Doubts are reported or refused, never guessed.
+ * @param tables declared in the sheet
+ * @throws `export-unreadable` for ambiguous rows or columns
+ */
+function surveyOf(
+  path: string,
+  read: XlsxDefinition,
+  { columns, line: headerLine }: Top,
+  { repeated, counted, looks, totals, firstGap }: ReturnType<typeof createSurveyor>,
+  { dimension, merges, isFiltered }: SheetFacts,
+  tables: number,
+): Survey {
+  const [total] = totals.length > MOST_TOTALS ? [] : totals
+  const { apart, gaps } = counted
+  if (read.below === undefined && (apart > 0 || total !== undefined))
+    throw belowTable(path, apart, total?.line ?? 0)
+  const places = read.below === 'nothing' ? [...firstGap, total].flatMap((one) => one ?? []) : []
+  const [cut] = places.sort((a, b) => a.offset - b.offset)
+  const [, to] = rangeOf(dimension) ?? []
+  const isShort = to !== undefined && (to.row < counted.last || to.column < counted.widest - 1)
+  const merged = merges.filter((written) => {
+    const [from, until] = rangeOf(written) ?? []
+    return from && until && from.row <= headerLine && until.row >= headerLine && from.column < until.column
+  })
+  const judges = looks.map(({ judge }) => judge())
+  const unnamed = judges.flatMap(({ hasValues }, at) =>
+    hasValues && columns[at] === '' ? [columnName(at)] : [],
+  )
+  if (merged.length > 0 && unnamed.length > 0 && read.columns === undefined)
+    throw mergedHeader(path, headerLine, merged, unnamed)
+  const hasEmpty = judges.some(
+    ({ hasValues }, at) => !hasValues && columns[at] === '' && isFilled(columns[at + 1]),
+  )
+  const notes: [boolean, string][] = [
     [counted.hidden > 0, `${counted.hidden} rows are hidden; they are read like the others`],
     [isFiltered, 'a filter is set; rows that it hides are read'],
     [merged.length > 0, `cells of the header are merged: ${listed(merged)}`],
@@ -345,8 +310,8 @@ function notesOf(noticed: Noticed): string[] {
     [hasEmpty, 'columns follow an empty one: they may be another table'],
     [tables > 1, `the sheet has ${tables} tables`],
     [
-      counted.gaps > 0 && cut === undefined,
-      `rows continue below blank ones ${counted.gaps} times, first in row ${firstGap?.line}`,
+      gaps > 0 && cut === undefined,
+      `rows continue below blank ones ${gaps} times, first in row ${firstGap[0]?.line}`,
     ],
     [
       cut !== undefined,
@@ -354,9 +319,72 @@ function notesOf(noticed: Noticed): string[] {
     ],
     [isShort, `the sheet declares the range ${dimension}, but rows continue beyond; all are read`],
     [counted.unordered > 0, `${counted.unordered} rows are not in the order of their numbers`],
-    [repeated > 0, `the numbers of ${repeated} rows are repeated`],
+    [repeated.size > 0, `the numbers of ${repeated.size} rows are repeated`],
   ]
-  return all.flatMap(([holds, text]) => (holds ? [text] : []))
+  const covered = coveredBy(merges, headerLine, columns.length)
+  return {
+    end: cut?.offset ?? Number.POSITIVE_INFINITY,
+    repeated,
+    notes: notes.flatMap(([holds, text]) => (holds ? [text] : [])),
+    shown: judges.map(({ shown }) => shown),
+    judged: ({ line, cells, forms }) =>
+      judges.map(({ doubt }, at) => {
+        const cell = cells[at] ?? ''
+        return cell === '' && covered.get(line)?.has(at) ? cellMark('MERGED') : doubt(cell, forms[at])
+      }),
+  }
+}
+
+/** Columns, by row, of the cells that merged cells below the header cover. */
+function coveredBy(merges: readonly string[], headerLine: number, width: number) {
+  const covered = new Map<number, Set<number>>()
+  for (const written of merges) {
+    const [from, until] = rangeOf(written) ?? []
+    if (!from || !until || from.row <= headerLine) continue
+    for (let line = from.row; line <= until.row; line++) {
+      const columns = covered.get(line) ?? new Set()
+      covered.set(line, columns)
+      if (covered.size > MOST_MERGES) throw new Error('more than 100000 rows have merged cells')
+      for (let at = from.column; at <= until.column && at < width; at++)
+        if (line > from.row || at > from.column) columns.add(at)
+    }
+  }
+  return covered
+}
+
+/** A date as text, in any order. */
+const DAY_AS_TEXT = /^(\d{1,2})[/.-](\d{1,2})[/.-]\d{2,4}(?!\d)/
+/** Signs of a column whose texts a spreadsheet has read as dates in another order, where it could. */
+const [EARLY_DAYS, LATE_TEXTS, OTHERWISE] = [1, 2, 4]
+
+/** Finds the cells that the rest of their column contradicts. */
+function createLook() {
+  const shown = new Map<string, number>()
+  let [days, hasValues] = [0, false]
+  return {
+    /** @param form of a number */
+    look(cell: string, form: NumberForm | undefined): void {
+      hasValues ||= isFilled(cell)
+      if (form?.date) days |= cell.slice(8, 10) > '12' ? OTHERWISE : EARLY_DAYS
+      else if (form !== undefined) shown.set(form.shows, (shown.get(form.shows) ?? 0) + 1)
+      else if (cell.length < 40) {
+        const [, first, second] = DAY_AS_TEXT.exec(cell) ?? []
+        if (first !== undefined) days |= Math.max(Number(first), Number(second)) > 12 ? LATE_TEXTS : OTHERWISE
+      }
+    },
+    judge() {
+      const [[usual = ''] = []] = [...shown].sort(([a, n], [b, m]) => m - n || a.length - b.length)
+      const areSwapped = days === EARLY_DAYS + LATE_TEXTS
+      return {
+        hasValues,
+        shown: shown.size === 1 ? usual : '',
+        doubt(cell: string, form: NumberForm | undefined): string {
+          if (form?.date) return areSwapped ? cellMark('DAY', cell) : cell
+          return form === undefined || form.shows === usual ? cell : cellMark('FORMAT', cell)
+        },
+      }
+    },
+  }
 }
 
 const listed = (names: readonly string[]): string =>
@@ -392,6 +420,8 @@ interface SheetRow {
   readonly isHidden: boolean
   /** Texts (`cellText`) from column A to the last one with content. */
   readonly cells: readonly string[]
+  /** Of the cells that are numbers. */
+  readonly forms: readonly (NumberForm | undefined)[]
   readonly problem: string | undefined
   /** A formula aggregates cells of several rows. */
   readonly isSum: boolean
@@ -486,6 +516,7 @@ function collectRows({ forms, shared, epoch }: SheetContext, found: SheetRow[]) 
   let [offset, isHidden, isSum] = [0, false, false]
   let problem: string | undefined
   let cells: string[] = []
+  let numbers: NumberForm[] = []
   let [characters, column] = [0, -1]
   let cell: Attributes = {}
   /** Texts of the cell's elements, by their names. */
@@ -497,7 +528,7 @@ function collectRows({ forms, shared, epoch }: SheetContext, found: SheetRow[]) 
     if (!Number.isInteger(line) || line < 1 || line > MOST_ROWS)
       throw new Error('a row has an impossible number')
     ;[isHidden, isSum, problem] = [hidden === '1' || hidden === 'true', false, undefined]
-    ;[cells, characters, column] = [[], 0, -1]
+    ;[cells, numbers, characters, column] = [[], [], 0, -1]
   }
   const openCell = (attributes: Attributes): void => {
     ;[cell, stored] = [attributes, {}]
@@ -513,8 +544,10 @@ function collectRows({ forms, shared, epoch }: SheetContext, found: SheetRow[]) 
     const { v: value, f: formula, is } = stored
     const form = forms[Number(cell['s'] ?? 0)] ?? PLAIN
     const hasFormula = formula !== undefined
-    const text = cellText({ type: cell['t'] ?? 'n', value, inline: is, hasFormula, form }, shared, epoch)
+    const { t: type = 'n' } = cell
+    const text = cellText({ type, value, inline: is, hasFormula, form }, shared, epoch)
     cells[column] = text
+    if (type === 'n' && text !== '' && !text.startsWith('#')) numbers[column] = form
     characters += text.length
     if (characters > ROW_CHARACTERS) throw new Error(`row ${line} is larger than 16 MiB`)
     if (hasFormula && formula.length < 200 && SUM.test(formula)) isSum = true
@@ -525,7 +558,7 @@ function collectRows({ forms, shared, epoch }: SheetContext, found: SheetRow[]) 
     if (length === 0) return
     cells.length = length
     for (let at = 0; at < length; at++) cells[at] ??= ''
-    found.push({ line, offset, isHidden, cells, problem, isSum })
+    found.push({ line, offset, isHidden, cells, forms: numbers, problem, isSum })
   }
   return {
     open(name: string, attributes: Attributes, depth: number, position: number): void {
@@ -705,14 +738,17 @@ interface NumberForm {
   readonly elapsed: boolean
   /** Comparator shown before the number: `<` of `"<"0`. */
   readonly sign: string
+  /** Unit or scale shown with the number, beside it or by other digits (`shownBy`). */
+  readonly shows: string
 }
 
-const PLAIN: NumberForm = { zeros: 0, date: false, time: false, elapsed: false, sign: '' }
+const PLAIN: NumberForm = { zeros: 0, date: false, time: false, elapsed: false, sign: '', shows: '' }
 /** Comparator before the digits of a format without conditions. */
 const SIGN = /^[^;[\]0#?]*?([<>≤≥]=?)[^;[\]0#?]*[0#?]/
 
 /** Formats that a file names by number alone (18.8.30; also for Chinese, Japanese and Korean), by a code of equal meaning. */
 const BUILT_IN: Readonly<Record<string, (id: number) => boolean>> = {
+  '0%': (id) => id === 9 || id === 10,
   'd h': (id) => id === 22,
   '[h]': (id) => id === 46,
   h: (id) => (id >= 18 && id <= 21) || id === 32 || id === 33 || id === 45 || id === 47,
@@ -755,7 +791,18 @@ function formOf(code: string): NumberForm {
     })
   const [first = PLAIN] = forms
   const [, sign = ''] = SIGN.exec(code) ?? []
-  return forms.find(({ date, time }) => date || time) ?? (sign === '' ? first : { ...first, sign })
+  return forms.find(({ date, time }) => date || time) ?? { ...first, sign, shows: shownBy(code) }
+}
+
+/** Unit of a format, in quotes or escaped; `PERCENT_FORMAT`; commas that divide by a thousand each. */
+function shownBy(code: string): string {
+  const [section = ''] = code.split(';')
+  const bare = section.replaceAll(LITERAL, '').replaceAll(/\[[^\]]*\]/g, '')
+  if (bare.includes('%')) return PERCENT_FORMAT
+  const [, commas = ''] = /[0#?.](,+)(?![0#?.,])/.exec(bare) ?? []
+  const texts = section.match(LITERAL)?.filter((text) => /^["\\]/.test(text)) ?? []
+  const unit = texts.join('').replaceAll(/["\\]/g, '').trim()
+  return commas + (/[\p{L}%°]/u.test(unit) ? unit : '')
 }
 
 /** First day of the count (18.17.4.1). */
@@ -817,16 +864,12 @@ const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
 /** A double does not hold every larger whole number. */
 const SIXTEEN_DIGITS = 1e15
 
+const NO_EXPONENT = new Intl.NumberFormat('en-US', { useGrouping: false, maximumSignificantDigits: 21 })
+
 /** Shortest decimal of a double, without exponent. */
 function decimalText(value: number): string {
   const text = String(value === 0 ? 0 : value)
-  if (!text.includes('e')) return text
-  const [, sign = '', first = '', rest = '', power = ''] = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text) ?? []
-  const exponent = Number(power)
-  const digits = first + rest
-  return exponent < 0
-    ? `${sign}0.${'0'.repeat(-exponent - 1)}${digits}`
-    : `${sign}${digits.padEnd(exponent + 1, '0')}`
+  return text.includes('e') ? NO_EXPONENT.format(value) : text
 }
 
 interface StoredCell {
@@ -841,38 +884,39 @@ interface StoredCell {
 type SharedText = (index: number) => string | undefined
 
 /**
- * Text of a cell as stored, not as shown, or a marker for none (`cellFault`). A number format matters for dates, times, and ids with leading zeros.
- * Sections are those of ISO/IEC 29500-1.
+ * Text of a cell as stored, or a marker for none (`cellFault`). Sections are those of ISO/IEC 29500-1.
  */
 function cellText(cell: StoredCell, shared: SharedText, epoch: Epoch): string {
   const { type, value, inline, hasFormula, form } = cell
   if (type === 'inlineStr') return inline ?? (value === undefined ? '' : unescaped(value))
-  if (value === undefined) return hasFormula ? NOT_COMPUTED : ''
+  if (value === undefined) return hasFormula ? cellMark('NOT-COMPUTED') : ''
   if (type === 'str') return unescaped(value)
   const stored = value.trim()
-  if (stored === '') return hasFormula ? NOT_COMPUTED : ''
+  if (stored === '') return hasFormula ? cellMark('NOT-COMPUTED') : ''
   switch (type) {
     case 's':
-      return (/^\d+$/.test(stored) ? shared(Number(stored)) : undefined) ?? invalidCell(stored)
+      return (/^\d+$/.test(stored) ? shared(Number(stored)) : undefined) ?? cellMark('INVALID', stored)
     case 'b':
       if (stored === '1' || stored === 'true') return 'TRUE'
-      return stored === '0' || stored === 'false' ? 'FALSE' : invalidCell(stored)
+      return stored === '0' || stored === 'false' ? 'FALSE' : cellMark('INVALID', stored)
     case 'e':
-      return isCellError(stored) ? stored : invalidCell(stored)
+      return isCellError(stored) ? stored : cellMark('INVALID', stored)
     case 'd':
-      return isoText(stored, form) ?? invalidCell(stored)
+      return isoText(stored, form) ?? cellMark('INVALID', stored)
     case 'n':
-      return NUMBER.test(stored) ? numberText(Number(stored), stored, form, epoch) : invalidCell(stored)
+      return NUMBER.test(stored)
+        ? numberText(Number(stored), stored, form, epoch)
+        : cellMark('INVALID', stored)
     default:
-      return invalidCell(stored)
+      return cellMark('INVALID', stored)
   }
 }
 
 function numberText(value: number, stored: string, form: NumberForm, epoch: Epoch): string {
-  if (!Number.isFinite(value)) return invalidCell(stored)
-  if (form.date || form.time) return dateText(value, form, epoch) ?? invalidCell(stored)
+  if (!Number.isFinite(value)) return cellMark('INVALID', stored)
+  if (form.date || form.time) return dateText(value, form, epoch) ?? cellMark('INVALID', stored)
   const isWhole = Number.isInteger(value)
-  if (isWhole && Math.abs(value) >= SIXTEEN_DIGITS) return lostDigits(stored)
+  if (isWhole && Math.abs(value) >= SIXTEEN_DIGITS) return cellMark('DIGITS', stored)
   if (!isWhole || form.zeros === 0) return form.sign + decimalText(value)
   const digits = form.sign + String(Math.abs(value)).padStart(form.zeros, '0')
   return value < 0 ? `-${digits}` : digits

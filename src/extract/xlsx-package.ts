@@ -1,6 +1,6 @@
 /**
- * A workbook as a package (ISO/IEC 29500-2): a zip archive of parts with relationships to one another. Parts are streamed, within the limits of
- * unpacking, and compared with their CRC-32. Relationships out of the package are ignored.
+ * A workbook as a package (ISO/IEC 29500-2): a zip archive of parts, streamed within the limits of unpacking and compared with their
+ * CRC-32. Relationships out of the package are ignored.
  */
 import { type Entry, fromFdPromise } from 'yauzl'
 import {

@@ -1,6 +1,6 @@
 /**
- * Streams parts of a workbook as XML. Names are resolved by namespace, whatever the prefix; strict namespaces count as transitional ones.
- * Document types are refused, so no entity is expanded. For alternate content (ISO/IEC 29500-3), the fallback is read.
+ * Streams parts of a workbook as XML. Names are resolved by namespace; strict namespaces count as transitional ones. Document types are
+ * refused: no entity is expanded. Of alternate content (ISO/IEC 29500-3), the fallback is read.
  */
 import { SaxesParser } from 'saxes'
 

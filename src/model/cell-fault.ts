@@ -1,20 +1,11 @@
 /**
- * Cell of a workbook without a readable value. A marker replaces the text, and survives the way into a rejects file and back: either the
- * error of a formula (`#N/A`), or the reason why the cell cannot be read, followed by the stored text.
+ * Cell of a workbook without a certain value. A marker replaces the text, also in a rejects file: the error of a formula (`#N/A`), or a word
+ * for the reason with the stored text.
  */
 import { type Fault, fault, HIDES_TEXT } from './record.ts'
 
-const INVALID_MARK = '#INVALID! '
-const DIGITS_MARK = '#DIGITS! '
-
-/** Marker of a formula that no program has computed. */
-export const NOT_COMPUTED = '#NOT-COMPUTED!'
-
-/** @param stored text of the cell: a date that does not exist, or not a number */
-export const invalidCell = (stored: string): string => `${INVALID_MARK}${stored}`
-
-/** @param stored a whole number of 16 digits or more, too long for a double */
-export const lostDigits = (stored: string): string => `${DIGITS_MARK}${stored}`
+/** Stands below the heading of numbers that are shown as percentages: 0.055 as 5.5 %. */
+export const PERCENT_FORMAT = '0%'
 
 /** Errors of formulas (ECMA-376-1, 18.17.3), and errors that spreadsheets have added since. */
 const ERROR =
@@ -22,17 +13,36 @@ const ERROR =
 
 export const isCellError = (text: string): boolean => ERROR.test(text)
 
-const NOTHING = fault(
-  'cell-not-computed',
-  'the cell has a formula and no value: no program has computed it',
-  HIDES_TEXT,
-)
-const INVALID = fault('cell-invalid', 'the cell holds an invalid number or date', HIDES_TEXT)
-const DIGITS = fault(
-  'cell-digits-lost',
-  'the cell holds a whole number of 16 digits or more: spreadsheets keep only 15',
-  HIDES_TEXT,
-)
+const FAULTS = {
+  'NOT-COMPUTED': fault(
+    'cell-not-computed',
+    'the cell has a formula and no value: no program has computed it',
+    HIDES_TEXT,
+  ),
+  INVALID: fault('cell-invalid', 'the cell holds an invalid number or date', HIDES_TEXT),
+  DIGITS: fault(
+    'cell-digits-lost',
+    'the cell holds a whole number of 16 digits or more: spreadsheets keep only 15',
+    HIDES_TEXT,
+  ),
+  MERGED: fault('cell-merged', 'the first of merged cells has the value, and this is another', HIDES_TEXT),
+  FORMAT: fault(
+    'cell-format-differs',
+    'the cell and most of its column differ in the percent sign, unit or scale of their formats',
+    HIDES_TEXT,
+  ),
+  DAY: fault(
+    'cell-day-doubtful',
+    'a spreadsheet has read the date, perhaps as month and day: days after the 12th are texts in this column',
+    HIDES_TEXT,
+  ),
+} as const
+
+/** Marker of a cell. @param stored text of the cell */
+export const cellMark = (word: keyof typeof FAULTS, stored?: string): string =>
+  stored === undefined ? `#${word}!` : `#${word}! ${stored}`
+
+const isMark = (word: string): word is keyof typeof FAULTS => Object.hasOwn(FAULTS, word)
 
 /** Returns the reason why a text is not a value; undefined for any other text. */
 export function cellFault(text: string): Fault | undefined {
@@ -40,7 +50,6 @@ export function cellFault(text: string): Fault | undefined {
   if (text.charCodeAt(0) !== 0x23) return undefined
   if (isCellError(text))
     return fault('cell-error', `the cell holds the error ${text} of a formula`, HIDES_TEXT)
-  if (text === NOT_COMPUTED) return NOTHING
-  if (text.startsWith(INVALID_MARK)) return INVALID
-  return text.startsWith(DIGITS_MARK) ? DIGITS : undefined
+  const [, word = ''] = /^#([A-Z-]+)!(?: |$)/.exec(text) ?? []
+  return isMark(word) ? FAULTS[word] : undefined
 }

@@ -36,6 +36,9 @@ export const REJECT_COLUMNS = [
   '_raw',
 ] as const
 
+/** In front of `_row`: a program that reads cells as numbers loses the zero, and those of ids. */
+const KEPT_ZERO = '0'
+
 /** Columns for JSON rows: the original line, and the content read around the line by `read.context`. */
 const JSON_COLUMN = '_json'
 const CONTEXT_COLUMN = '_context'
@@ -106,7 +109,7 @@ export function rejectsText(
     const rejects = byRow.get(source)
     if (rejects === undefined) continue
     const { cells, raw } = asItCame(source, inFront, context)
-    const place = [origin.exportId, String(source.row), String(source.line)]
+    const place = [origin.exportId, `${KEPT_ZERO}${source.row}`, String(source.line)]
     const row = csvCells([...cells, exportNameOf(source) ?? origin.name, ...place])
     for (const [rule, { stage, code, field, message }] of rejects)
       text += `${row},${csvCells([rule, stage, code, field === undefined ? message : `${field}: ${message}`, raw])}\n`
@@ -288,6 +291,11 @@ function rejectsOf(file: string, read: ReadDefinition, lines: OpenExport): OpenR
 
 const NOT_UTF_8 = ['the line is not UTF-8', 'Save it as "CSV UTF-8" where it was corrected.'] as const
 
+const READ_AS_NUMBERS = [
+  '_row has lost its zero: a program has read the cells as numbers and dates',
+  'Correct the rejects file of the run again; import every column as text.',
+] as const
+
 /** Parsed line of the file. */
 interface Note {
   readonly cells: readonly string[]
@@ -307,8 +315,9 @@ function noteOf(file: string, line: Row): Note {
   const [exportName = '', exportId = '', row = '', at = '', rule = '', , code = '', , raw = ''] = all.slice(
     -REJECT_COLUMNS.length,
   )
-  if (!/^[0-9a-f]{16}$/.test(exportId) || !isOrdinal(row) || !isOrdinal(at))
+  if (!/^[0-9a-f]{16}$/.test(exportId) || !isOrdinal(row.replace(KEPT_ZERO, '')) || !isOrdinal(at))
     throw unusable(file, line, '_exportId, _row and _line must be unchanged')
+  if (!row.startsWith(KEPT_ZERO)) throw unusable(file, line, ...READ_AS_NUMBERS)
   return {
     cells: all.slice(0, -REJECT_COLUMNS.length),
     // The byte offset is of this file: it finds the line again.

@@ -1,6 +1,6 @@
 /**
- * Catalog: known measurements and conditions, with codes, canonical units and plausible ranges (`mappings/catalog/biometrics.yaml`,
- * `conditions.yaml`), and the changes that a mapping or a job makes to it (docs/mapping.md, "A catalog of your own").
+ * Catalog: known measurements and conditions (`mappings/catalog/biometrics.yaml`, `conditions.yaml`), and the changes that a mapping or a
+ * job makes to it (docs/mapping.md, "A catalog of your own").
  */
 import { z } from 'zod'
 import type { KeyPath } from '../system/yaml-file.ts'

@@ -107,8 +107,8 @@ const CORRECTED: Issue = {
 const placeOf = ({ frame: { listedAs = '' }, observedAt }: Entry): string => `${listedAs}\n${observedAt}`
 
 /**
- * Moves results to the rejected records beside a result of their code and instant with a higher rank, or a withdrawn one: the row does
- * not tell which of them that one corrects. That one takes the place of a result delivered before.
+ * Moves results to the rejected records beside a result of their code and instant with a higher rank, or a withdrawn one: the row does not
+ * tell which of them that one corrects.
  */
 export function rejectCorrected(
   records: Entry[],
@@ -143,8 +143,8 @@ const CROSSED: Issue = {
 }
 
 /**
- * Moves the records of crossed pairs from the row's records to the rejected records. Several readings of one time are paired in
- * order; with unequal numbers of systolic and diastolic readings, no pair is certain and none is checked.
+ * Moves the records of crossed pairs to the rejected records. Several readings of one time are paired in order; of unequal numbers of
+ * systolic and diastolic readings, none is checked.
  */
 export function checkBloodPressure(checks: Checker, records: Entry[], rejected: RejectedRecord[]): void {
   if (checks.effects['systolic-above-diastolic'] === 'off') return

@@ -1,5 +1,6 @@
 /** Biometric rules: wide (a column is a measurement) and long (a coded row, or element, is one); the reference range last. */
 
+import { PERCENT_FORMAT } from '../model/cell-fault.ts'
 import { Entry, FINAL } from '../model/entry.ts'
 import {
   createFrame,
@@ -89,7 +90,7 @@ const unitOfHeading = (heading: string): string => HEADING.exec(heading)?.[1] ??
 
 const OTHER_UNIT = fault(
   'unit-mismatch',
-  'the heading, or a line below it, gives another unit than the mapping',
+  'the heading, a line below it, or the format of its cells gives another unit than the mapping',
 )
 
 function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | undefined {
@@ -121,6 +122,7 @@ function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | u
   const isOther =
     (definition.form === undefined && areOther(context, entry, told)) ||
     (!isGiven && headings.some((text) => isOfAnother(context, entry, text))) ||
+    (unit === '%' && below.includes(PERCENT_FORMAT)) ||
     below.some((text) => areOther(context, entry, [unit, text.replace(/^[([](.*)[)\]]$/, '$1')]))
   const read = (scope: Scope): FieldText => (value.read(scope) === '' ? '' : OTHER_UNIT)
   return {
@@ -525,8 +527,8 @@ function compileRange(
 }
 
 /**
- * Members of the record's JSON text, or the fault of a unit. Bounds are converted to the unit of the catalog. Bounds from own columns take
- * precedence over those of the text. A text without a unit gets its unit appended where that is another than the record's.
+ * Members of the record's JSON text, or the fault of a unit. Bounds are converted to the unit of the catalog; those from columns precede
+ * those of the text. A text without a unit gets its unit where that is another than the record's.
  * @param unit of the value
  */
 function rangeText(

@@ -12,8 +12,7 @@ import { type CompiledRule, compileApplies, type RuleSite, recordRule, rejected 
 import { branchOf, type Scope } from './scope.ts'
 
 /**
- * Rules without `primary` that read the NPI of a rule with `primary`. Their entries are not primary, as with a condition within one
- * rule.
+ * Rules without `primary` that read the NPI of a rule with `primary`: their entries are not primary.
  * @returns keys of these rules, each with the key of the rule with `primary`
  */
 export function besidePrimary(

@@ -1,6 +1,6 @@
 /**
- * Compiles fields and conditions (`when`, `skipWhen`) of a mapping into functions over a row. Steps on a text run in one order,
- * whatever the order of the keys: emptyWhen, split, extract, case, table. A field within `firstOf` gives another order.
+ * Compiles fields and conditions (`when`, `skipWhen`) of a mapping into functions over a row. Steps on a text run in one order: emptyWhen,
+ * split, extract, case, table.
  */
 import { RE2JS } from 're2js'
 import { type Fault, fault, HIDES_TEXT } from '../model/record.ts'

@@ -155,8 +155,8 @@ const UNKNOWN_PERSON: CompiledPerson = { bornAt: () => Number.NEGATIVE_INFINITY,
 /** Some words for none are names of people: `Nan`, `Na`, `Max`. */
 const COULD_BE_NAME = /^[\p{L}.]+$/u
 const NO_NAME = /^(?:NULL|null|[Uu]ndefined|[Uu]nknown|UNKNOWN|[Uu]nbekannt|[Ii]nconnue?|[Dd]esconocid[ao])$/
-/** A question mark for a lost letter; UTF-8 read as windows-1252 (`Ã©` for `é`, `Å‚` for `ł`, `â€™` for `’`); an entity of HTML; a formula. */
-const DAMAGED_NAME = /[\ufffd?]|â€|ï¿½|[ÂÃÄÅ][\u0080-\u00bfŒœŠšŸŽžƒˆ˜\u2013-\u203a€™]|&#?\w+;|^=/u
+/** A mark for a lost letter; a NUL; UTF-8 read as windows-1252 (`Ã©` for `é`, `Å‚` for `ł`, `â€™` for `’`); an entity of HTML; a formula. */
+const DAMAGED_NAME = /[\ufffd?\0]|â€|ï¿½|[ÂÃÄÅ][\u0080-\u00bfŒœŠšŸŽžƒˆ˜\u2013-\u203a€™]|&#?\w+;|^=/u
 
 const DAMAGE = {
   incomplete: 'a word or sign for none',

@@ -162,9 +162,9 @@ function remembering(parse: (text: string) => Instant): (text: string) => Instan
 }
 
 /**
- * Named forms: ISO 8601, milliseconds since the epoch, HL7 v2 TS (HL7 v2.5.1, 2.A.77), and serial dates of spreadsheets
- * (ECMA-376-1, 18.17.4.1), with 1 January 1900 as day 1 or 1 January 1904 as day 0. In the 1900 system serials below 61 lie before
- * 1 March 1900, where the system counts a day that never was: rejected.
+ * Named forms: ISO 8601, milliseconds since the epoch, HL7 v2 TS (HL7 v2.5.1, 2.A.77), and serial dates of spreadsheets (ECMA-376-1,
+ * 18.17.4.1), with 1 January 1900 as day 1 or 1 January 1904 as day 0. The 1900 system counts a 29 February 1900, so serials below 61 are
+ * rejected.
  */
 const NAMED_FORMS: Readonly<Record<string, (text: string, local: Localise, partial: boolean) => Instant>> = {
   ISO: parseIso,
@@ -492,8 +492,8 @@ interface ReadTokens {
 const UNREAD: ReadTokens = { wall: Number.NaN, offset: undefined }
 
 /**
- * Compiles any form accepted by tokensFault. Letters match in either case; a space matches one or more spaces of any width. A
- * repeated part must have the same value each time, and the day of the week must be right for the date.
+ * Compiles any form accepted by tokensFault. Letters match in either case; a space matches spaces of any width. Repeated parts must have
+ * one value, and the day of the week must be right for the date.
  * @param century first year of the hundred for `yy`
  */
 function compileTokens(format: string, century = CENTURY): (text: string) => ReadTokens {

@@ -1,7 +1,6 @@
 /**
- * Expressions (JSONata, docs/mapping.md): the fallback where the mapping language is not enough. An expression sees nothing but the
- * row, always gives equal results for equal rows, and ends. The cost of an evaluation is counted in steps and in produced units,
- * not in time (docs/decisions/0023-expressions-pay.md).
+ * Expressions (JSONata, docs/mapping.md). An expression sees the row alone, gives equal results for equal rows, and ends. The cost of an
+ * evaluation is counted in steps and in produced units, not in time (docs/decisions/0023-expressions-pay.md).
  */
 import { createRequire } from 'node:module'
 import type jsonata from 'jsonata'

@@ -142,8 +142,8 @@ function joinTable(
 }
 
 /**
- * Joins a second export. The mapping is compiled first without the export, to collect the fields that are read of its rows. Then
- * the export is read (run/joined-exports.ts), and the mapping is compiled again with the kept rows.
+ * Joins a second export. The mapping is compiled without the export, for the fields that are read of its rows, then again with the rows
+ * that were read (run/joined-exports.ts).
  */
 function joinExport(
   context: CompileContext,

@@ -221,8 +221,8 @@ const Test = z
 export type TestDefinition = z.infer<typeof Test>
 
 /**
- * `when` and `skipWhen`: all lines must hold. A line tests one column (or path), except `any` and `all` with a list of conditions,
- * and `not` with one. `present` and `absent` are words of the language; any other text is compared.
+ * `when` and `skipWhen`: all lines must hold. A line tests a column or path, except `any`, `all` and `not`. Texts other than `present` and
+ * `absent` are compared.
  */
 export interface WhenDefinition {
   readonly [name: string]:

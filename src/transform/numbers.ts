@@ -1,6 +1,5 @@
 /**
- * Numbers as text: the gateway receives the digits of the export, never converted through a float. Also the written forms of values
- * in a mapping, bounds (`<5`), heights in feet, reference ranges.
+ * Numbers as text, never converted through a float; also bounds (`<5`), heights in feet, reference ranges.
  */
 import { type Fault, fault } from '../model/record.ts'
 
@@ -25,9 +24,8 @@ const AS_IT_IS = /^(?:0|[1-9]\d*)(?:\.\d+)?$/
 const PLAIN = /^([+-]?)(\d+)(?:\.(\d*))?$|^([+-]?)\.(\d+)$/
 
 /**
- * Reads a decimal number as a JSON number token (RFC 8259, section 6), with its digits kept: `5.10` stays `5.10`, `+7` becomes `7`,
- * `.5` becomes `0.5`, `007` becomes `7`. Thousands separators, comparators (`<5`) and exponents (a spreadsheet's `1.2E+14`) are not
- * numbers here.
+ * Reads a decimal number as a JSON number token (RFC 8259, section 6), with its digits kept: `5.10` stays `5.10`, `+7` becomes `7`, `.5`
+ * becomes `0.5`, `007` becomes `7`. Exponents (a spreadsheet's `1.2E+14`) are no numbers here.
  */
 export function parseNumberText(raw: string): NumberText {
   if (AS_IT_IS.test(raw)) return raw
@@ -65,9 +63,8 @@ const OF_JSON = /\\.|"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gs
 const POINTED = /^-?\d+\.\d+$/
 
 /**
- * JSON numbers in the current row. Their exponent loses nothing, and their point is the decimal mark; a text with an exponent was
- * damaged by a spreadsheet, a text with a point has the marks of the mapping. Values reach the mapping as texts: the row's own text,
- * searched once a value may be such a number, shows the real ones.
+ * JSON numbers in the current row, unlike texts, keep their exponent and have a decimal point. Values reach the mapping as texts: the row's
+ * own text, searched once a value may be such a number, shows the numbers.
  */
 export class Exponents {
   #document = ''
@@ -114,8 +111,8 @@ export interface NumberFormat {
 }
 
 /**
- * Compiles a reader of numbers in a format. Marks are never guessed: with a decimal comma and no thousands mark, `1.234` is not a
- * number; with a thousands mark, each group behind it must have three digits, and no zero comes first: `0,250` is none. A space stands for any kind of space.
+ * Compiles a reader of numbers in a format. Marks are never guessed: with a decimal comma and no thousands mark, `1.234` is not a number;
+ * with one, groups have three digits, and no zero comes first: `0,250` is none. A space stands for any kind of space.
  */
 export function compileNumber(format: NumberFormat | undefined, exponents = new Exponents()): NumberReader {
   const read = compileMarks(format)

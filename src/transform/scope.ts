@@ -1,8 +1,7 @@
 /**
  * The view of a rule on a row, and the names in a mapping file that lead into it.
- * CSV: the scope holds the row's cells. A name is a column, or a level: a part of a cell with several parts.
- * JSON: the scope holds the row and, for nested rows, the current element of each level. A name is a path (RFC 9535): `$…` from the
- * row, `level…` from a named level, `context…` from the parts of the surrounding document in `read.context`.
+ * CSV: the scope holds the cells. A name is a column, or a level: a part of a cell.
+ * JSON: the scope holds the row and the current element of each level. A name is a path (RFC 9535) from the row (`$…`), a level or `context`.
  * Levels are a tree: sibling levels are never entered together.
  */
 import { compile, JSONPathNode, type JSONValue, jsonpath } from 'json-p3'
@@ -165,10 +164,9 @@ export const anyNames = (each: Each = {}): Names => csvNames([], new Set(), new 
 
 /**
  * Rejects an export without columns that are read.
- * @param found columns that exist. Where none exists, the file may have no header: then its first line holds a person's data, and
- * must not appear in a log or message
+ * @param found columns that exist. Where none exists, the first line may hold a person's data, and must not appear in a message
  * @param reader the part that reads the columns, for the message
- * @throws WaybillError `columns-missing` where a column is missing
+ * @throws WaybillError `columns-missing`
  */
 export function refuseMissing(
   { missing, found }: { readonly missing: ReadonlySet<string>; readonly found: ReadonlySet<string> },
@@ -177,10 +175,9 @@ export function refuseMissing(
   reader: string,
 ): void {
   if (missing.size === 0) return
-  // Without any known column, the first line may hold data instead of names.
-  const meant = found.size === 0 ? [] : columns
+  const unread = columns.filter((one) => one !== '' && !found.has(one))
   const names = [...missing].map((name) => `"${name}"`).join(', ')
-  const near = missing.size === 1 ? didYouMean([...missing].join(), meant) : ''
+  const near = missing.size === 1 && found.size > 0 ? didYouMean([...missing].join(), unread) : ''
   throw new WaybillError(
     'columns-missing',
     `${exportName} has no column ${names}, which ${reader} reads${near}`,
@@ -189,7 +186,7 @@ export function refuseMissing(
       remedy:
         found.size === 0
           ? 'None of the mapped columns is there: check that the first line is the header, and that this is the right file.'
-          : `Unread columns: ${columns.filter((one) => !found.has(one)).join(', ') || 'none'}. Correct the names in the mapping, or ask the vendor about missing columns.`,
+          : `Unread columns: ${unread.join(', ') || 'none'}. Correct the names in the mapping, or ask the vendor about missing columns.`,
     },
   )
 }

@@ -22,10 +22,7 @@ export interface Units {
   resolve(spelling: string): string | undefined
   /**
    * Conversion between two units.
-   * @param from unit as spelled in the export
-   * @param to UCUM code
-   * @param molarMass g/mol, where mass and amount of substance may be converted into each other
-   * @param loinc code of the measurement, for units that are equal under two names for it (`mappings/catalog/units-alike.csv`)
+   * @param from unit as spelled in the export; the others as in `Target`
    */
   conversion(from: string, to: string, molarMass: number | undefined, loinc?: string): Conversion
 }

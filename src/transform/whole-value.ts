@@ -1,7 +1,6 @@
 /**
- * A value is whole, or rejected: each part beside a value in its structure is read by the rule or listed under `ignore`; any other
- * part rejects the record with the part's fault (docs/mapping.md). The paths of the value show the structure (FHIR R4, HL7 v2.5.1,
- * Redox), and the parts that the rule reads, as a tree of steps. Compiled once for a rule.
+ * A value is whole, or rejected: a part beside a value that the rule neither reads nor ignores rejects the record (docs/mapping.md). The
+ * paths of the value show the structure (FHIR R4, HL7 v2.5.1, Redox), and the parts that the rule reads, as a tree of steps.
  */
 
 import { type Fault, fault } from '../model/record.ts'

@@ -1,6 +1,6 @@
 /**
- * Names of time zones: `UTC`, `GMT`, and the list in `mappings/catalog/zones.txt`, from one version of the tz database. Intl is not
- * asked for names: it also accepts old short names (`AST`, `IST`), with other places than the vendor means.
+ * Names of time zones: `UTC`, `GMT`, and the list in `mappings/catalog/zones.txt`, from one version of the tz database. Intl also accepts
+ * old short names (`AST`, `IST`), with other places than the vendor means.
  */
 
 import { readFileSync } from 'node:fs'

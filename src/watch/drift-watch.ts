@@ -1,6 +1,5 @@
 /**
- * Watches an export for drift: by the columns of a CSV and the first rows, and by the whole export while it is mapped. Only where the job may stop for
- * it, the whole is read ahead, a second time.
+ * Watches an export for drift: by columns and first rows, and while it is mapped. Where the job may stop for it, the whole is read ahead.
  */
 
 import { z } from 'zod'

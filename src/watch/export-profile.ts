@@ -1,6 +1,6 @@
 /**
- * Profile of a whole export: its columns, how often they are empty, and the units, codes and rules of its rows. Counts and names alone: the ledger
- * keeps the profile, and holds no health data. A unit is kept as UCUM code, a code as catalog entry; anything else counts as another value.
+ * Profile of a whole export: its columns, how often they are empty, and the units, codes and rules of its rows, as counts and names without
+ * health data for the ledger. A unit is kept as UCUM code, a code as catalog entry; anything else counts as another value.
  */
 import { z } from 'zod'
 import type { LoadedMapping } from '../definitions/definition-files.ts'

@@ -1,6 +1,6 @@
 /**
- * Facts of an export that show whether its mapping is right: values by rule, rows by key, people, sexes, days and times of day. Aggregates
- * only, in bounded memory: quantiles are sketched (DDSketch, within 0.1 %), keys and people are sampled by hash, all rows of a key or none.
+ * Facts of an export that show whether its mapping is right, in bounded memory: quantiles are sketched (DDSketch, within 0.1 %), keys and
+ * people are sampled by hash, all rows of a key or none.
  */
 import { DDSketch } from '@datadog/sketches-js'
 import { IANAZone } from 'luxon'
@@ -271,8 +271,8 @@ const YEAR = [Date.UTC(2026, 0, 1), Date.UTC(2026, 6, 1)]
 const SWAPPED_MONTHS = 3
 
 /**
- * Counts rows that a spreadsheet probably changed by swapping day and month. A day above 12 is never swapped, and shows the months of the
- * export; a swapped date lies in another month, on the day with the number of a shown month.
+ * Counts rows in which a spreadsheet probably swapped day and month. Days above 12, never swapped, show the months of the export; a swapped
+ * date lies in another month, on the day with the number of a shown month.
  */
 function swappedIn(days: Iterable<readonly [day: number, rows: number]>): number {
   const dates = [...days].map(([day, rows]) => {

@@ -1,6 +1,5 @@
 /**
- * Suspicions about a mapping, from the facts of an export (fit-facts.ts), with their possible meaning. Pure. docs/judging.md lists the rule
- * of each finding; a mapping acknowledges findings under `expected`.
+ * Suspicions about a mapping, from the facts of an export (fit-facts.ts), with their possible meaning: docs/judging.md has the rules.
  */
 import type { RowOutcome } from '../model/entry.ts'
 import type { BiometricEntry, Catalog } from '../transform/catalog.ts'

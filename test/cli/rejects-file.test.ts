@@ -162,7 +162,7 @@ biometrics: { heart-rate: $.pulse }
     const clinic = await openClinic()
     await clinic.deliver('day.csv', `${HEADER}${DAN}`)
     const before = summaryOf(await clinic.run())
-    const ended = await runCorrected(clinic, before, (text) => text.replace(/,1,2,hba1c,/, ',x,2,hba1c,'))
+    const ended = await runCorrected(clinic, before, (text) => text.replace(/,01,2,hba1c,/, ',x,2,hba1c,'))
     expect(ended.code).toBe(2)
     expect(ended.err).toMatch(/error export-unreadable[\s\S]*corrected\.csv:[23]/)
     expect((await clinic.stored()).length).toBe(1)

@@ -4,8 +4,13 @@ import { gunzipSync } from 'node:zlib'
 import { parse } from 'csv-parse/sync'
 import { z } from 'zod'
 
+/** `_row` without the zero that spreadsheet programs lose. */
+const Row = z
+  .string()
+  .regex(/^0[1-9]/)
+  .transform((row) => row.slice(1))
 const Reject = z
-  .looseObject({ _row: z.string(), _line: z.string(), _rule: z.string(), _code: z.string() })
+  .looseObject({ _row: Row, _line: z.string(), _rule: z.string(), _code: z.string() })
   .catchall(z.string())
 export type Reject = z.infer<typeof Reject>
 

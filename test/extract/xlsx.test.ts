@@ -503,7 +503,7 @@ describe('headers', () => {
   ])('%j', async (read, columns, expected) => {
     const opened = await openExport(await workbookFile({ sheets: { Data: rows } }), xlsx(read))
     expect(opened.columns).toEqual(columns)
-    expect(opened.below).toEqual(read.header === 'none' ? [] : [['unit', 'kg']])
+    expect(opened.below).toEqual([...(read.header === 'none' ? [] : [['unit', 'kg']]), ['', '']])
     expect((await collect(opened.rows())).map(brief)).toEqual(expected)
   })
 
@@ -752,4 +752,89 @@ test('the same table as CSV and as a workbook gives the same records', async () 
     }),
     { numRuns: 40 },
   )
+})
+
+describe('cells that the rest of their column contradicts', () => {
+  const FORMATS = ['0.0%', '0.0" mmol/L"', '#,##0.0,', 'General', 14]
+  const cells = (written: readonly (number | string)[]): string =>
+    written
+      .map((one) => {
+        const [value = '', style = '0'] = String(one).split(' s')
+        return /[/.]\d+[/.]/.test(value)
+          ? `<c t="inlineStr"><is><t>${value}</t></is></c>`
+          : `<c s="${style}"><v>${value}</v></c>`
+      })
+      .map((cell, at) => `<row r="${at + 2}"><c><v>${at + 1}</v></c>${cell}</row>`)
+      .join('')
+
+  // Style 1 is the first format.
+  test.each<[string, (number | string)[], (number | string)[]]>([
+    ['a percent sign beside plain numbers', ['45', '0.45 s1', '46'], ['45', '#FORMAT! 0.45', '46']],
+    ['a plain number beside percent signs', ['0.5 s1', '45', '0.4 s1'], ['0.5', '#FORMAT! 45', '0.4']],
+    ['as many of both', ['45', '0.45 s1'], ['45', '#FORMAT! 0.45']],
+    ['a unit beside plain numbers', ['5.1', '92', '5 s2'], ['5.1', '92', '#FORMAT! 5']],
+    ['thousands beside plain numbers', ['5.1', '5.2', '5100 s3'], ['5.1', '5.2', '#FORMAT! 5100']],
+    ['formats that show the number alone', ['5.1', '92 s4', '7'], ['5.1', '92', '7']],
+    ['one format in the whole column', ['0.45 s1', '0.5 s1'], ['0.45', '0.5']],
+    // 4 February, typed as 04/02, became 2 April (46114); what could be no such month stayed text.
+    [
+      'dates read as month and day',
+      ['46114 s5', '13/02/2026', '46145 s5'],
+      ['#DAY! 2026-04-02', '13/02/2026', '#DAY! 2026-05-03'],
+    ],
+    ['the same from 02/13', ['46114 s5', '02/13/2026'], ['#DAY! 2026-04-02', '02/13/2026']],
+    [
+      'a date after the 12th',
+      ['46114 s5', '13/02/2026', '46066 s5'],
+      ['2026-04-02', '13/02/2026', '2026-02-13'],
+    ],
+    [
+      'a text that could be a date',
+      ['46114 s5', '13/02/2026', '04/02/2026'],
+      ['2026-04-02', '13/02/2026', '04/02/2026'],
+    ],
+    ['dates alone', ['46114 s5', '46145 s5'], ['2026-04-02', '2026-05-03']],
+  ])('%s', async (_what, written, expected) => {
+    const rows = await sheetRows({ sheets: { Data: HEADER + cells(written) }, formats: FORMATS })
+    expect(rows.map((row) => row.kind === 'cells' && row.cells[1])).toEqual(expected)
+  })
+
+  test('cells that merged cells cover are no empty cells', async () => {
+    const rows =
+      texts(1, 'id', 'a', 'b') + texts(2, '1', 'x', '') + texts(3, '2', '', '') + texts(4, '3', '', 'y')
+    const merges = '<mergeCells><mergeCell ref="B2:B3"/><mergeCell ref="B4:C4"/></mergeCells>'
+    expect((await sheetRows({ sheets: { Data: worksheet(rows, merges) } })).map(brief)).toEqual([
+      ['1', 'x', ''],
+      ['2', '#MERGED!', ''],
+      ['3', '', 'y'],
+    ])
+  })
+
+  test.each([
+    ['hba1c', '5.5', 'General', '5.5'],
+    ['hba1c', '0.055', '0.0%', 'unit-mismatch'],
+    ['hba1c', '5.5', '0.0"%"', '5.5'],
+    ['hba1c', '5.5', 10, 'unit-mismatch'],
+    ['glucose', '90', '0" mg/dL"', '90'],
+    ['glucose', '90', '0" mmol/L"', 'unit-mismatch'],
+    ['glucose', '90', '0" fasting"', '90'],
+  ])('%s: %s, all shown as %s: %s', async (rule, value, format, expected) => {
+    const { read, compiled } = load(`mapping: shown
+read: { format: xlsx }
+row:
+  key: [id]
+  account: { reference: id }
+  observedAt: { constant: "2026-02-04T00:00:00Z" }
+  source: { name: S, type: t }
+biometrics: { ${rule}: value }
+`)
+    const sheets = { Data: HEADER + cells([`${value} s1`]) }
+    const opened = await openExport(await workbookFile({ sheets, formats: [format] }), read)
+    const map = compiled.bind(opened.columns, 'shown', Date.UTC(2027, 0, 1), opened.below)
+    const [row] = await collect(opened.rows())
+    const outcome = map(row ?? expect.fail('no row'))
+    if (outcome.outcome !== 'mapped') expect.fail('not mapped')
+    const [record] = outcome.records
+    expect(record?.value ?? outcome.rejected[0]?.issue.code).toBe(expected)
+  })
 })

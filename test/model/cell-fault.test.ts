@@ -1,10 +1,14 @@
 import { expect, test } from 'vitest'
-import { cellFault, invalidCell, lostDigits, NOT_COMPUTED } from '../../src/model/cell-fault.ts'
+import { cellFault, cellMark } from '../../src/model/cell-fault.ts'
 
 test.each([
-  [NOT_COMPUTED, 'cell-not-computed'],
-  [invalidCell('2026-02-30'), 'cell-invalid'],
-  [lostDigits('1234567890123456'), 'cell-digits-lost'],
+  [cellMark('NOT-COMPUTED'), 'cell-not-computed'],
+  [cellMark('INVALID', '2026-02-30'), 'cell-invalid'],
+  [cellMark('DIGITS', '1234567890123456'), 'cell-digits-lost'],
+  [cellMark('MERGED'), 'cell-merged'],
+  [cellMark('FORMAT', '0.055'), 'cell-format-differs'],
+  [cellMark('DAY', '2026-04-02'), 'cell-day-doubtful'],
+  ['#TOTAL! 5', undefined],
   ['#N/A', 'cell-error'],
   ['#DIV/0!', 'cell-error'],
   ['#1', undefined],

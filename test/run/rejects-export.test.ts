@@ -81,7 +81,8 @@ test('rows come back with their cells and places, whatever the dialect of the ex
 test('a line stands for its own rule; where the correction makes it another’s, for all of its row', async () => {
   const file = join(await temporaryFolder(), 'rejects.csv')
   const header = rejectsHeader(COLUMNS)
-  const line = (rule: string): string => `a,b,c,x.csv,${ORIGIN.exportId},7,8,${rule},transform,code,reason,\n`
+  const line = (rule: string): string =>
+    `a,b,c,x.csv,${ORIGIN.exportId},07,8,${rule},transform,code,reason,\n`
   await writeFile(file, `${header}${line('pcp')}${line('')}${line('lab-2')}`)
   const { opened, onlyTheirRules } = await openRejects(file, CSV, DEFAULT_LIMITS)
   const outcome = mappedRow([biometric(), careTeam()], { row: 7 })
@@ -98,7 +99,7 @@ test('a line stands for its own rule; where the correction makes it another’s,
 
 test('a row in _raw alone is not read as cells; filled in, it is', async () => {
   const file = join(await temporaryFolder(), 'rejects.csv')
-  const end = `x.csv,${ORIGIN.exportId},7,8,,extract,row-too-short,reason`
+  const end = `x.csv,${ORIGIN.exportId},07,8,,extract,row-too-short,reason`
   await writeFile(file, `${rejectsHeader(COLUMNS)},,,${end},a;b\na,b,c,${end},a;b\n`)
   const [raw, filled] = await readAll(file)
   expect(raw).toMatchObject({ kind: 'unreadable', row: 7, line: 8, fault: 'row-too-short', text: 'a;b' })
@@ -113,7 +114,7 @@ test('what is no rejects file is none; one whose origin was lost is refused with
     expect(await rejectsOrigin(file)).toBeUndefined()
   }
   expect(await rejectsOrigin(join(folder, 'none.csv'))).toBeUndefined()
-  const line = (id: string): string => `a,b,c,x.csv,${id},7,8,,transform,code,reason,\n`
+  const line = (id: string): string => `a,b,c,x.csv,${id},07,8,,transform,code,reason,\n`
   await writeFile(file, rejectsHeader(COLUMNS) + line(ORIGIN.exportId) + line('lost'))
   await expect(rejectsOrigin(file)).rejects.toMatchObject({
     code: 'export-unreadable',
@@ -135,7 +136,7 @@ test.each([
     'e',
     ORIGIN.name,
     ORIGIN.exportId,
-    '7',
+    '07',
     '8',
     '',
     'transform',
@@ -175,11 +176,19 @@ test.each<[string, (text: string) => string, BufferEncoding, number, RegExp, Reg
     /_exportId/,
     /text/,
   ],
+  [
+    'numbers for texts with zeros, also in ids and postal codes',
+    (text) => text.replace(',07,', ',7,'),
+    'utf8',
+    2,
+    /_row has lost its zero/,
+    /import every column as text/,
+  ],
 ])(
   'with %s it is refused, with the line and what to do',
   async (_what, change, encoding, line, message, remedy) => {
     const file = join(await temporaryFolder(), 'rejects.csv')
-    const text = `ä,b,c,x.csv,${ORIGIN.exportId},7,8,,transform,code,reason,\n`
+    const text = `ä,b,c,x.csv,${ORIGIN.exportId},07,8,,transform,code,reason,\n`
     await writeFile(file, Buffer.from(change(rejectsHeader(COLUMNS) + text), encoding))
     await expect(rejectsOrigin(file)).rejects.toMatchObject({
       code: 'export-unreadable',
@@ -241,7 +250,7 @@ test.each<[string, object, string, readonly string[]]>([
 
 test('values of a line are its cells that are not empty, and its raw text', async () => {
   const file = join(await temporaryFolder(), 'rejects.csv')
-  const end = (rule: string) => `x.csv,${ORIGIN.exportId},7,8,${rule},transform,date-invalid,reason`
+  const end = (rule: string) => `x.csv,${ORIGIN.exportId},07,8,${rule},transform,date-invalid,reason`
   const lines = [`a,,'-5,${end('pcp')},`, `,,,${end('')},a;b`]
   await writeFile(file, `${rejectsHeader(COLUMNS)}${lines.join('\n')}\n`)
   const values = []
@@ -304,7 +313,7 @@ test('the corrected line of a rejects file names the export that it came from, n
   const file = join(folder, 'rejects.csv')
   await writeFile(
     file,
-    `${rejectsHeader(COLUMNS)}a,b,c,first.csv,${ORIGIN.exportId},7,8,,transform,code,reason,\n`,
+    `${rejectsHeader(COLUMNS)}a,b,c,first.csv,${ORIGIN.exportId},07,8,,transform,code,reason,\n`,
   )
   const [row] = await readAll(file)
   const again = rejectsText(

@@ -55,7 +55,7 @@ describe('rejects', () => {
         for (const line of back)
           for (const one of Object.values(line)) expect(one).not.toMatch(/^[=+\-@\t\r]/)
         expect(back.map((line) => [line['_export'], line['_row'], line['_line'], line['_code']])).toEqual(
-          rows.map((_, at) => ['a, b.csv', `${at + 1}`, `${at + 2}`, 'date-invalid']),
+          rows.map((_, at) => ['a, b.csv', `0${at + 1}`, `${at + 2}`, 'date-invalid']),
         )
       }),
     )
@@ -128,9 +128,9 @@ describe('rejects', () => {
       followUpFailures: [{ entry: marked, reason: { ...reason, stage: 'primary-care' } }],
     })
     expect(read(COLUMNS, text).map((line) => REJECT_COLUMNS.slice(2, 8).map((name) => line[name]))).toEqual([
-      ['1', '2', 'dx', 'transform', 'date-invalid', 'two: no date'],
-      ['1', '2', 'systolic-bp', 'submit', 'refused', 'f: the words'],
-      ['3', '4', 'pcp', 'primary-care', 'refused', 'the words'],
+      ['01', '2', 'dx', 'transform', 'date-invalid', 'two: no date'],
+      ['01', '2', 'systolic-bp', 'submit', 'refused', 'f: the words'],
+      ['03', '4', 'pcp', 'primary-care', 'refused', 'the words'],
     ])
     expect(rejectsText(X, COLUMNS, rows.slice(1, 2), nothing)).toBe('')
   })

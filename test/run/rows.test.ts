@@ -109,7 +109,7 @@ async function leftOf(kind: 'whole' | 'rejects') {
   const columns = 'id,npi,doctor'
   const ends = '_export,_exportId,_row,_line,_rule,_stage,_code,_reason,_raw'
   const lines = ids.map((id, at) => {
-    const end = kind === 'whole' ? '' : `,a.csv,0123456789abcdef,${at + 11},${at + 12},,submit,refused,r,`
+    const end = kind === 'whole' ? '' : `,a.csv,0123456789abcdef,0${at + 11},${at + 12},,submit,refused,r,`
     return `${id},1234567893,Test Practice${end}`
   })
   const text = [kind === 'whole' ? columns : `${columns},${ends}`, ...lines, ''].join('\n')

@@ -327,7 +327,7 @@ test('the rejects file begins with its header, whichever chunk has the first rej
     sizes.push(rejects.length)
   }
   const lines = (await readFile(rejects.path, 'utf8')).trimEnd().split('\n')
-  expect(lines.map((line) => line.split(',')[3])).toEqual(['_row', '2', '4'])
+  expect(lines.map((line) => line.split(',')[3])).toEqual(['_row', '02', '04'])
   expect(sizes[0]).toBe(0)
   expect(sizes[2]).toBe(sizes[1])
 })

@@ -83,7 +83,7 @@ test.each([1, 2, 3, 4])('of three rows with a reason the values of %i are shown'
     const file = rejectsPath({ rejectsFolder: join(home, 'rejects') }, record ?? expect.fail('no export'))
     await mkdir(dirname(file), { recursive: true })
     const lines = codes.map(
-      (code, at) => `p${at},x.csv,aaaaaaaaaaaaaaaa,${at + 1},${at + 2},,submit,${code},m,`,
+      (code, at) => `p${at},x.csv,aaaaaaaaaaaaaaaa,0${at + 1},${at + 2},,submit,${code},m,`,
     )
     await writeFile(file, [`id,${ENDS}`, ...lines, ''].join('\n'))
   }

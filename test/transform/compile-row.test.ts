@@ -136,6 +136,7 @@ describe('registration', () => {
     [{ last: 'Garc?a' }, 'registration-damaged', 'last'],
     [{ last: 'Garc\ufffda' }, 'registration-damaged', 'last'],
     [{ last: 'O&#39;Brien' }, 'registration-damaged', 'last'],
+    [{ last: 'Re\0ed' }, 'registration-damaged', 'last'],
     [{ zip: '4901.0' }, 'registration-damaged', 'zip'],
     [{ zip: '="04901"' }, 'registration-damaged', 'zip'],
     [{ zip: "'04901" }, 'registration-damaged', 'zip'],

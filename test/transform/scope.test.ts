@@ -330,6 +330,18 @@ describe('columns that an export lacks', () => {
     })
   })
 
+  it('the name that is meant is one of those that no other rule reads', () => {
+    const { message } = refusalOf(() =>
+      refuseMissing(
+        { missing: new Set(['hdl']), found: new Set(['id', 'ldl']) },
+        'day.csv',
+        ['id', 'ldl', 'hdl_c'],
+        'the mapping acme',
+      ),
+    )
+    expect(message).toContain('did you mean "hdl_c"?')
+  })
+
   it('where nothing is, the first line may be a row: nothing of it is told', () => {
     const { message, remedy } = refusal([])
     for (const cell of ROW_AS_HEADER) expect(message + remedy).not.toContain(cell)

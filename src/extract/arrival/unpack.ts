@@ -90,8 +90,8 @@ const nameOf = (address: string): string => address.split('/').at(-1) ?? address
 const MOST_MEMBERS = 10_000
 
 /**
- * Unpacks the only member of a zip archive (PKWARE APPNOTE 6.3), or all members whose names (without folders) match `members`, in the order
- * of exports, by the central directory. Each is compared with its CRC-32. Names are never paths.
+ * Unpacks the only member of a zip archive (PKWARE APPNOTE 6.3), or all members whose names (without folders) match `members`, by the
+ * central directory. Names are never paths.
  * @throws `export-unreadable` (damaged, cut off, encrypted, with names that lead out of the archive, without such members),
  * `export-refused` (names with control characters), `export-too-large` (by the sum of all members)
  */

@@ -226,8 +226,8 @@ export function manifestsOf(rules: ArrivalRules, listing: readonly Delivery[]): 
 }
 
 /**
- * Exports by the date in the name, oldest first, then by name (in code-unit order). A complete export has not changed for `stableFor`, and has
- * marker, checksum file and manifest as far as the rules name them. Those files are no exports, even if their names match.
+ * Exports by the date in the name, oldest first, then by name (in code-unit order). A complete export has not changed for `stableFor`, and
+ * has the marker, checksum file and manifest of the rules, which are no exports.
  * @param announced announcements of manifests, by name
  */
 export function sortExports(

@@ -1,7 +1,6 @@
 /**
- * Places where vendors put exports. Implementations pass `test/conformance/export-source.ts`. A source lists its files; the rules for names are
- * here, for all sources alike: a name from elsewhere becomes part of paths, addresses and messages, so it must name one file in one folder.
- * Patterns for the names of exports are here, too.
+ * Places where vendors put exports. Implementations pass `test/conformance/export-source.ts`. Here are the rules for names, which become
+ * part of paths, addresses and messages: a name stands for one file in one folder.
  */
 import { DateTime } from 'luxon'
 import { reasonOf, WaybillError } from '../../model/errors.ts'

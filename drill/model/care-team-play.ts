@@ -168,10 +168,6 @@ class TeamWorld {
   private readonly receipted = new Set<string>()
   /** Entries that the gateway has refused at first. */
   private readonly refused = new Set<Entry>()
-  /** A word on the mark was heard of an entry that was passed over for one that the gateway refused. */
-  private hasWordOfRefused = false
-  /** Ids sent by runs that were given up before they learned the care team. */
-  private readonly ofGivenUp = new Set<string>()
   private readonly heard = new Set<Entry>()
   /** Entries with an outcome that no later reading can change: of an export that is not there any more, the others are left as reported. */
   private readonly settled = new Set<Entry>()
@@ -388,7 +384,6 @@ class TeamWorld {
     for (const receipt of receipts) this.receipt(receipt)
     memory.rule(left.ruling)
     for (const [entry, state] of open.sent) {
-      this.ofGivenUp.add(entry.transactionId)
       if (state === 'unanswered') {
         const { row, rule, content } = entry
         const place = { exportId: EXPORT_ID, row: row.row, rule, content, batchId: 'batch' }
@@ -691,8 +686,6 @@ class TeamWorld {
   private noteOrder(arrival: number, outcomes: readonly EntryOutcome[]): void {
     const refused = outcomes.flatMap(({ entry, outcome }) => (outcome === 'rejected' ? [entry] : []))
     for (const one of refused) this.refused.add(one)
-    const isBesideRefused = ({ evidence }: Entry): boolean =>
-      refused.some((other) => other.evidence.npi === evidence.npi)
     for (const one of outcomes) {
       if (one.outcome === 'rejected') continue
       const { entry } = one
@@ -702,9 +695,6 @@ class TeamWorld {
     }
     const rows = outcomes.flatMap(({ entry, outcome }) => (outcome === 'rejected' ? [] : [entry.row.row]))
     this.heardRows.set(arrival, Math.max(this.heardRows.get(arrival) ?? 0, ...rows))
-    this.hasWordOfRefused ||= outcomes.some(
-      (one) => one.outcome === 'unchanged' && one.passedOver !== undefined && isBesideRefused(one.entry),
-    )
   }
 
   /** Notes for the judgement in the end what a run has made of an entry. */

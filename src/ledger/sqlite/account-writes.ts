@@ -215,7 +215,7 @@ async function saveCareTeams(
           mark: sql`excluded.mark`,
           account_id: sql`coalesce(excluded.account_id, care_team.account_id)`,
           heard_at: sql`case when care_team.heard_at > excluded.heard_at then care_team.heard_at else excluded.heard_at end`,
-          place: sql`excluded.place`,
+          place: sql`case when care_team.observed_at > excluded.observed_at then care_team.place else excluded.place end`,
           content: sql`excluded.content`,
           deletions: sql`excluded.deletions`,
           mark_by: sql`excluded.mark_by`,

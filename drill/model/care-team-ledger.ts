@@ -101,7 +101,7 @@ export class TeamLedger {
     }
   }
 
-  /** Later runs of the job are others than the one that is given up: it keeps what it has abandoned, until its records are looked for. */
+  /** Later runs of the job are others than the one that is given up: it keeps what it has abandoned. */
   giveUp(job: number, now: number): void {
     this.abandon(job, now)
     for (const by of this.abandoned.values()) {
@@ -115,7 +115,6 @@ export class TeamLedger {
   /** Ends all claims of a run that has finished. */
   finish(job: number): void {
     this.letGo(job)
-    if (!this.memoryOf(job).isUnasked()) for (const by of this.abandoned.values()) by.delete(givenUp(job))
   }
 
   isAbandonedBefore(job: number, account: string): boolean {

@@ -30,6 +30,8 @@ export class JobMemory {
   private ids = 0
   /** Records without an answer of runs that were given up. */
   readonly sentByGivenUp = new Map<string, PlacedRecord>()
+  /** Contents whose doubt has ended by a later word. */
+  readonly superseded = new Set<string>()
 
   readonly ledger = {
     slots: {
@@ -53,11 +55,6 @@ export class JobMemory {
       ...[...this.held.values()].map(({ content }) => content),
       ...this.left.flatMap(({ content }) => content ?? []),
     ])
-  }
-
-  /** True while nobody has looked for what a run has sent that was given up. */
-  isUnasked(): boolean {
-    return [...this.held.values()].some(({ sentUntil }) => sentUntil !== null)
   }
 
   isHeld(content: string): boolean {
@@ -103,6 +100,9 @@ export class JobMemory {
   rule({ decisions, released, delivered = [] }: Ruling): void {
     this.save(delivered)
     const ended = new Set(decisions.map(({ exception }) => exception))
+    for (const { exception, event } of decisions)
+      for (const { id, content } of this.left)
+        if (id === exception && event === 'supersede' && content !== null) this.superseded.add(content)
     this.left = this.left.filter(({ id }) => !ended.has(id))
     for (const { rowKey, content } of released) {
       this.held.delete(`${rowKey} ${content}`)

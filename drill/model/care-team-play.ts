@@ -38,6 +38,7 @@ import { recallChunk } from '../../src/load/recall.ts'
 import { ChunkSlots } from '../../src/load/slots.ts'
 import { countChunk } from '../../src/model/balance.ts'
 import { type Entry, rowKeysOf, sentUnder } from '../../src/model/entry.ts'
+import { transactionId as idOf } from '../../src/model/ids.ts'
 import type { EntryOutcome } from '../../src/model/outcome.ts'
 import { leftByGivingUp } from '../../src/run/give-up.ts'
 import { type AppendedFile, type Receipt, receiptsOfSent } from '../../src/run/receipts.ts'
@@ -100,11 +101,21 @@ interface Job {
   readonly rejected: Set<Entry>
   /** Newest word by row key. */
   readonly latest: Map<string, Newest>
-  open: { readonly file: Export; readonly sent: Sent; readonly isResumed: boolean } | undefined
+  open: OpenChunk | undefined
+}
+
+interface OpenChunk {
+  readonly file: Export
+  readonly sent: Sent
+  readonly isResumed: boolean
+  /** Policy of the run: it goes on as it began. */
+  readonly policy: Surroundings['doubts']
 }
 
 interface Newest {
   readonly arrival: number
+  /** True where the gateway had taken the content before the export. */
+  readonly isAgain: boolean
   readonly row: number
   readonly content: string
   /** True where a person has corrected the row. */
@@ -157,10 +168,6 @@ class TeamWorld {
   private readonly receipted = new Set<string>()
   /** Entries that the gateway has refused at first. */
   private readonly refused = new Set<Entry>()
-  /** A word on the mark was heard of an entry that was passed over for one that the gateway refused. */
-  private hasWordOfRefused = false
-  /** Ids sent by runs that were given up before they learned the care team. */
-  private readonly ofGivenUp = new Set<string>()
   private readonly heard = new Set<Entry>()
   /** Entries with an outcome that no later reading can change: of an export that is not there any more, the others are left as reported. */
   private readonly settled = new Set<Entry>()
@@ -319,6 +326,8 @@ class TeamWorld {
       if (outcome === undefined) job.open?.sent.delete(entry)
       else if (outcome.outcome === 'accepted') job.open?.sent.set(entry, 'found')
     }
+    // While a run is unfinished, no other one is looked for.
+    if (job.open !== undefined) return
     await this.release(job, 'read-back', (entry) => {
       const outcome = this.lookFor(entry)
       return outcome === undefined ? 'miss' : outcome.outcome === 'accepted' ? 'find' : undefined
@@ -344,8 +353,11 @@ class TeamWorld {
     for (const entry of all.flatMap(({ entries }) => entries)) {
       const { content, transactionId } = entry
       if (!contents.has(content) || events.has(content)) continue
-      const event = judge(sentUnder(entry, ids.get(content) ?? transactionId))
+      const sent = job.memory.sentByGivenUp.get(content)
+      const sentAs = sent && idOf(sent.exportId, sent.row, sent.rule ?? '', content)
+      const event = judge(sentUnder(entry, ids.get(content) ?? sentAs ?? transactionId))
       if (event !== undefined) events.set(content, event)
+      if (event === 'find' || event === 'accept') this.settled.add(entry)
       this.count(`${learnedFrom}: ${event ?? 'unknown'}`)
     }
     if (events.size === 0) return
@@ -372,7 +384,6 @@ class TeamWorld {
     for (const receipt of receipts) this.receipt(receipt)
     memory.rule(left.ruling)
     for (const [entry, state] of open.sent) {
-      this.ofGivenUp.add(entry.transactionId)
       if (state === 'unanswered') {
         const { row, rule, content } = entry
         const place = { exportId: EXPORT_ID, row: row.row, rule, content, batchId: 'batch' }
@@ -399,8 +410,12 @@ class TeamWorld {
     try {
       const { open } = job
       if (open !== undefined) {
+        const { policy } = this
+        this.policy = open.policy
         job.open = { ...open, isResumed: true }
-        await this.finishExport(context, job, open.file)
+        await this.finishExport(context, job, open.file).finally(() => {
+          this.policy = policy
+        })
       }
       await work()
       this.current = { job: job.id, lines: [] }
@@ -413,7 +428,7 @@ class TeamWorld {
   }
 
   private async read(job: Job, file: Export): Promise<void> {
-    job.open = { file, sent: new Map(), isResumed: false }
+    job.open = { file, sent: new Map(), isResumed: false, policy: this.policy }
     await this.finishExport(this.contextOf(job), job, file)
   }
 
@@ -526,18 +541,24 @@ class TeamWorld {
   ): Promise<void> {
     const { outcomes } = decisions
     const own = decisions.twins(entries)
-    const open = decisions.open(entries).filter((entry) => !own.has(entry))
-    const selected = await teams.select(open, outcomes)
-    outcomes.note(selected.outcomes)
-    if (selected.doubtful.length > 0 && !this.isUnread)
-      throw new TeamViolation('law 6: an entry is in doubt, although every list was read')
-    if (!selected.doubtful.every(mayBeSent))
-      throw new TeamViolation('law 6: an entry is in doubt that nobody can have sent')
-    outcomes.note(selected.doubtful.flatMap((entry) => decisions.unlisted(entry) ?? []))
-    const twins = new Map([...selected.twins.map(({ entry, first }) => [entry, first] as const), ...own])
-    for (const entry of decisions.open(entries))
-      if (!twins.has(entry)) outcomes.note([await this.create(context, job, entry)])
-    decisions.shareFates(twins)
+    let open: readonly Entry[] = decisions.open(entries).filter((entry) => !own.has(entry))
+    while (open.length > 0) {
+      const selected = await teams.select(open, outcomes)
+      outcomes.note(selected.outcomes)
+      if (selected.doubtful.length > 0 && !this.isUnread)
+        throw new TeamViolation('law 6: an entry is in doubt, although every list was read')
+      if (!selected.doubtful.every(mayBeSent))
+        throw new TeamViolation('law 6: an entry is in doubt that nobody can have sent')
+      outcomes.note(selected.doubtful.flatMap((entry) => decisions.unlisted(entry) ?? []))
+      const twins = new Map(selected.twins.map(({ entry, first }) => [entry, first]))
+      const later = selected.behind
+      for (const entry of decisions.open(open))
+        if (!twins.has(entry) && !later.includes(entry))
+          outcomes.note([await this.create(context, job, entry)])
+      decisions.shareFates(twins)
+      open = later
+    }
+    decisions.shareFates(own)
   }
 
   private async create(context: CareTeamContext, job: Job, entry: Entry): Promise<EntryOutcome> {
@@ -582,22 +603,10 @@ class TeamWorld {
     const same = this.gateway.entries.filter(({ npi, name }) => npi === fields.npi && name === fields.name)
     if (same.some(({ ours }) => ours !== undefined) && this.policy === 'resend')
       this.count('sent again: a person has told so')
-    else if (
-      this.isUnread &&
-      same.some(({ ours }) => ours !== undefined) &&
-      same.every(({ ours }) => ours === undefined || this.isUnlearned(ours, fields.npi))
-    )
-      this.count(
-        'stored twice: a given-up run had sent it, the ledger has no care team of it, and the list is unreadable',
-      )
     else if (same.some(({ ours }) => ours !== undefined))
       throw new TeamViolation(`law 1: ${fields.name} is stored while it stands`)
     this.countReceipts(entry.transactionId, 1)
     return this.gateway.store(entry, fields, entry.transactionId, this.now)
-  }
-
-  private isUnlearned(id: string, npi: string): boolean {
-    return this.ofGivenUp.has(id) && this.ledger.row(IDENTITY.npi(npi)) === undefined
   }
 
   private countReceipts(id: string, change: 1 | -1): void {
@@ -677,8 +686,6 @@ class TeamWorld {
   private noteOrder(arrival: number, outcomes: readonly EntryOutcome[]): void {
     const refused = outcomes.flatMap(({ entry, outcome }) => (outcome === 'rejected' ? [entry] : []))
     for (const one of refused) this.refused.add(one)
-    const isBesideRefused = ({ evidence }: Entry): boolean =>
-      refused.some((other) => other.evidence.npi === evidence.npi)
     for (const one of outcomes) {
       if (one.outcome === 'rejected') continue
       const { entry } = one
@@ -688,9 +695,6 @@ class TeamWorld {
     }
     const rows = outcomes.flatMap(({ entry, outcome }) => (outcome === 'rejected' ? [] : [entry.row.row]))
     this.heardRows.set(arrival, Math.max(this.heardRows.get(arrival) ?? 0, ...rows))
-    this.hasWordOfRefused ||= outcomes.some(
-      (one) => one.outcome === 'unchanged' && one.passedOver !== undefined && isBesideRefused(one.entry),
-    )
   }
 
   /** Notes for the judgement in the end what a run has made of an entry. */
@@ -937,12 +941,7 @@ class TeamWorld {
         return
       }
       const ours = has.filter((one) => one.ours !== undefined)
-      const isUnknown = this.ledger.row(IDENTITY.npi(npi)) === undefined
-      if (ours.length > 0 && isUnknown && ours.every((one) => this.ofGivenUp.has(one.ours ?? '')))
-        this.count(
-          'end: a missing provider whose entry a run sent that was given up before the ledger knew it',
-        )
-      else if (ours.length > 0)
+      if (ours.length > 0)
         throw new TeamViolation(`law 5: ${npi} is missing, and stands: ${JSON.stringify(ours)}`)
       if (ours.length === 0) this.count('end: a missing provider is gone')
       return
@@ -962,16 +961,14 @@ class TeamWorld {
       this.count('end: a record in doubt that no export has any more')
       return
     }
-    if (names.size === 0 && this.hasWordOfRefused) {
-      this.count(
-        'end: an entry that was passed over for one that the gateway refused, and that no export has any more',
-      )
-      return
-    }
-    const isRefusedFirst = ({ entry, arrival }: Said): boolean =>
-      arrival < newest.arrival && entry.observedAt === newest.entry.observedAt && this.refused.has(entry)
-    if (words.some((one) => isRefusedFirst(one) && names.has(textOf(one.entry).name))) {
-      this.count('end: an entry of an older export of the same date, which the gateway refused at first')
+    // The ledger keeps of a provider one date and place, and not which entry has them.
+    const ofDate = words.filter(({ entry }) => entry.observedAt === newest.entry.observedAt)
+    const isAgain = newest.job.latest.get(newest.entry.rowKey)?.isAgain === true
+    if (
+      isAgain &&
+      ofDate.some((word) => word.entry.rowKey !== newest.entry.rowKey && this.areRight(names, word))
+    ) {
+      this.count('end: a row says again what another row of its date has replaced')
       return
     }
     throw new TeamViolation(`law 5: ${npi} has ${[...names]}, the newest word is ${newestName}`)
@@ -1004,6 +1001,8 @@ class TeamWorld {
       // Of a row that was corrected, nobody asks for an earlier word.
       if (entry === undefined) continue
       if (inDoubt.has(entry.content)) this.count('end: no receipt, and in doubt')
+      else if (this.jobs.some(({ memory }) => memory.superseded.has(entry.content)))
+        this.count('end: no receipt, as a later word has ended the doubt')
       else throw new TeamViolation(`law 7: ${name} has no receipt: ${ours}`)
     }
   }
@@ -1053,10 +1052,6 @@ class TeamWorld {
       )
       return
     }
-    if (this.hasWordOfRefused) {
-      this.count('end: the mark of an entry that was passed over for one that the gateway refused')
-      return
-    }
     // Of older words the ledger keeps one date, place and mark a provider.
     if (this.hasLateWord) {
       this.count('end: a word on the mark came behind newer ones')
@@ -1078,15 +1073,16 @@ function apart(
 }
 
 /** As the slot does: of one export the later row counts, and of a row its correction. */
-function noteLatest({ latest }: Job, { arrival, isCorrected }: Export, entry: Entry): void {
+function noteLatest({ latest, memory }: Job, { arrival, isCorrected }: Export, entry: Entry): void {
   const { rowKey, content } = entry
   const { row } = entry.row
+  const isAgain = memory.stored(entry) === content
   const before = latest.get(rowKey)
   const isOlder =
     before !== undefined &&
     (before.arrival > arrival ||
       (before.arrival === arrival && before.isCorrected && !isCorrected && row <= before.row))
-  if (!isOlder) latest.set(rowKey, { arrival, row, content, isCorrected: isCorrected === true })
+  if (!isOlder) latest.set(rowKey, { arrival, isAgain, row, content, isCorrected: isCorrected === true })
 }
 
 /** A file whose text goes to a listener, line by line. */

@@ -293,8 +293,10 @@ export interface KnownCareTeam {
   readonly mark: CareTeamMark
   /** The person's id at the gateway, if known. */
   readonly accountId: string | null
-  /** Place of the latest row about the provider (`placeOfWord`). */
+  /** Place of the latest row about the provider's mark (`placeOfWord`). */
   readonly heardAt: number
+  /** Place of the latest entry with the date of the newest. */
+  readonly place: number
   /** Content of a record in doubt that the mark waits for, 16 hex digits. */
   readonly content: string | null
   /** Newest last. */

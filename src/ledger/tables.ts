@@ -533,6 +533,7 @@ interface CareTeamTable {
   mark: CareTeamMark
   account_id: SealedId | null
   heard_at: number
+  place: number
   content: Uint8Array | null
   deletions: string | null
   mark_by: number | null

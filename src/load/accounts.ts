@@ -253,7 +253,6 @@ interface MissingPeople {
   readonly toClaim: ReadonlySet<string>
 }
 
-/** Claims people to register, or to claim for more, and registers the missing ones; adds them to `known`. */
 async function registerMissing(
   context: AccountsContext,
   { people, known, births, toClaim }: MissingPeople,

@@ -54,7 +54,6 @@ interface RowParts {
 
 /** Last record written under a frame. Positions count from the start of the record, or from the end of the value. */
 interface Pattern {
-  /** Start in the buffer. */
   start: number
   readonly rule: string
   readonly texts: readonly string[]

@@ -139,7 +139,6 @@ export function cutBatches(entries: readonly Entry[], limits: BatchLimits): Cut[
 
 const EMPTY_BYTES = batchBytes([])
 
-/** Records and bytes of a batch. */
 type BatchSize = BatchLimits
 
 interface SizeLessons {

@@ -32,6 +32,8 @@ type EntryStep =
   | { step: 'known' }
   /** An equal entry of the chunk decides the outcome. */
   | { step: 'share'; first: Entry }
+  /** A newer entry of the chunk goes first: refused, it replaces nothing. */
+  | { step: 'behind' }
   | { step: 'omit'; why: PassedOver }
   /** The list may be late: read it again after a wait, in milliseconds. */
   | { step: 'look'; waitMs: number }
@@ -44,6 +46,7 @@ const LOOKS = 2
 
 const KNOWN: EntryStep = { step: 'known' }
 const OUTDATED: EntryStep = { step: 'omit', why: 'care-team-outdated' }
+const BEHIND: EntryStep = { step: 'behind' }
 
 /** @returns the step for each open entry */
 export function decideEntries(team: CareTeam, { changed }: Pick<CareTeamRules, 'changed'>): EntrySteps {
@@ -70,7 +73,6 @@ export function decideEntries(team: CareTeam, { changed }: Pick<CareTeamRules, '
   return steps
 }
 
-/** Step for an entry absent from a late list. */
 const lookOrDoubt = ({ looks }: CareTeam, waitMs: number): EntryStep =>
   looks < LOOKS ? { step: 'look', waitMs } : { step: 'doubt' }
 
@@ -96,21 +98,22 @@ function decideEntry(
 ): EntryStep {
   const isThere = has.some((had) => isSame(one, had))
   const kept = newestRow(wanted)
-  if (changed === 'replace' && !kept.some((other) => isSame(one, other))) return OUTDATED
+  const isSent = ({ entry }: WantedCareTeam): boolean => SENT.has(steps.get(entry)?.step)
+  if (changed === 'replace' && !kept.some((other) => isSame(one, other)))
+    return kept.some(isSent) ? BEHIND : OUTDATED
   if (isThere) return KNOWN
   if (changed === 'replace' && isOutdated(kept, has)) return OUTDATED
-  const isSent = ({ entry, status }: WantedCareTeam): boolean =>
-    status === 'doubtful' || SENT.has(steps.get(entry)?.step)
-  const first = wanted.find((other) => isSent(other) && isSame(one, other))
+  const first = wanted.find((other) => (other.status === 'doubtful' || isSent(other)) && isSame(one, other))
   if (first !== undefined) return { step: 'share', first: first.entry }
-  const isTaken = has.length > 0 || wanted.some((other) => other.status !== 'open' || isSent(other))
-  return changed === 'keep' && isTaken ? { step: 'omit', why: 'care-team-kept' } : { step: 'create' }
+  if (changed !== 'keep') return { step: 'create' }
+  const isTaken = has.length > 0 || wanted.some(({ status }) => status !== 'open')
+  if (isTaken) return { step: 'omit', why: 'care-team-kept' }
+  return wanted.some(isSent) ? BEHIND : { step: 'create' }
 }
 
 /** Step once the entries of the chunk have an outcome. */
 type FollowUp = Extract<DeletionStep, { step: 'look' | 'delete' | 'over' }> | MarkStep
 
-/** Next step of the account, by its deletions, then by its mark. */
 export function decideFollowUp(team: CareTeam, job: CareTeamJob): FollowUp {
   for (const npi of new Set([...team.known.map((one) => one.npi), ...team.deletions.keys()])) {
     const step = decideDeletion(team, npi, job)
@@ -240,7 +243,6 @@ export type MarkStep =
     | { step: 'nothing' }
     /** The mark is dealt with. */
     | { step: 'settled' }
-    /** The entry bears the mark already. */
     | { step: 'marked'; npi: string }
     /** The entry of the record is not there, and the record not in doubt: the next delivery brings the mark. */
     | { step: 'drop'; npi: string }
@@ -282,8 +284,10 @@ export function decideMark(team: CareTeam, job: Pick<CareTeamJob, 'jobId'>): Mar
       bearer = word
     } else {
       if (word.wanted !== undefined) left.set(npi, 'withdrawn')
-      if (bearer?.npi !== npi) continue
-      cleared = word.wanted ?? bearer.wanted
+      // Another job may owe what the chunk says, too.
+      const isUnset = bearer === undefined && rows.some((row) => row.npi === npi && row.mark === 'to-unset')
+      if (bearer?.npi !== npi && !isUnset) continue
+      cleared = word.wanted ?? bearer?.wanted ?? cleared
       bearer = undefined
     }
   }
@@ -313,7 +317,6 @@ interface MarkAround {
   readonly team: CareTeam
   readonly has: readonly HadCareTeam[]
   readonly rows: readonly KnownCareTeam[]
-  /** True for a mark owed by the job. */
   readonly isOwn: (row: KnownCareTeam) => boolean
 }
 
@@ -339,7 +342,7 @@ function bear({ npi, from, wanted: said }: Word, { team, has, rows, isOwn }: Mar
 
 /** Removes the mark where nobody is to bear it, also from a provider who lost it to somebody else in between. */
 function unbear(said: WantedCareTeam | undefined, { team, has, rows, isOwn }: MarkAround): Bearing {
-  const owing = rows.find((row) => row.mark === 'to-unset' && isOwn(row))
+  const owing = rows.find((row) => row.mark === 'to-unset' && (isOwn(row) || row.npi === said?.npi))
   if (said === undefined && owing === undefined) return { step: 'settled' }
   const bearing = rows.filter((row) => row === owing || (said !== undefined && row.mark === 'set'))
   const ofBearing = has.filter((one) => bearing.some(({ npi }) => npi === one.npi))
@@ -357,8 +360,12 @@ function* wordsOf(
   has: readonly HadCareTeam[],
   rows: readonly KnownCareTeam[],
 ): Generator<Word> {
-  for (const { npi, isMarked, observedAt: at = -Infinity } of has)
+  for (const { npi, isMarked, listedAt, observedAt } of has) {
+    // The ledger's date may be the date of the word that took the mark away.
+    const isTaken = rows.some((row) => row.npi === npi && ['withdrawn', 'to-unset'].includes(row.mark))
+    const at = (isTaken ? listedAt : observedAt) ?? -Infinity
     if (isMarked) yield { npi, at, place: -1, isPrimary: true, from: 'list' }
+  }
   for (const { npi, observedAt: at, heardAt: place, mark } of rows) {
     if (mark === 'none') continue
     yield { npi, at, place, isPrimary: mark === 'set' || mark === 'to-set', from: 'ledger' }

@@ -10,6 +10,7 @@ import {
   isMissing,
   isOutdated,
   isSame,
+  NOTHING_SAID,
   newestRow,
   rowNow,
   type WantedCareTeam,
@@ -23,9 +24,7 @@ export type CareTeamEvent =
       /** Time until which the list is sure to show all entries. */
       readonly shownUntil: number
     }
-  /** The entries of the chunk are open. */
   | { what: 'wanted'; wanted: readonly WantedCareTeam[] }
-  /** All entries of the chunk have an outcome. */
   | {
       readonly what: 'settled'
       readonly wanted: readonly WantedCareTeam[]
@@ -37,9 +36,7 @@ export type CareTeamEvent =
       readonly npi: string
       readonly entries: readonly HadCareTeam[]
     }
-  /** Nothing is left to delete. */
   | { what: 'over'; npi: string; left: readonly OwedDeletion[] }
-  /** The step for the mark was carried out. */
   | { what: 'mark'; step: MarkStep; isRefused: boolean }
 
 export function learnCareTeam(team: CareTeam, event: CareTeamEvent): CareTeam {
@@ -86,7 +83,7 @@ function settled(team: CareTeam, changed: CareTeamRules['changed']): CareTeam {
         ? owedFor(
             wanted,
             has.filter((one) => one.npi === npi),
-            isByLedger ? row.observedAt : undefined,
+            isByLedger ? [{ ...row, fields: {} }] : [],
           )
         : undefined
     if (owed !== undefined) deletions.set(npi, owedAfter(before, owed))
@@ -105,17 +102,20 @@ const isStored = ({ status }: WantedCareTeam): boolean => status === 'created' |
 /**
  * Deletion of all older entries of a provider; undefined without news, or where the account has a newer entry.
  * @param has entries of the provider
- * @param newestKnown date of the provider's newest entry by the ledger
+ * @param newest of its entries by the ledger
  */
 function owedFor(
   wanted: readonly WantedCareTeam[],
   has: readonly HadCareTeam[],
-  newestKnown = Number.NEGATIVE_INFINITY,
+  newest: Parameters<typeof isOutdated>[1],
 ): OwedDeletion | undefined {
   const kept = newestRow(wanted)
   const until = kept[0]?.entry.observedAt
-  if (until === undefined || wanted.every(({ status }) => status === 'delivered')) return undefined
-  if (newestKnown > until || isOutdated(kept, has)) return undefined
+  const isNews = (one: WantedCareTeam): boolean =>
+    // A row passed over for a delivered one is none.
+    one.status === 'stored' ? kept.some((other) => isSame(one, other)) : one.status !== 'delivered'
+  if (until === undefined || !wanted.some(isNews)) return undefined
+  if (isOutdated(kept, [...newest, ...has])) return undefined
   const standing = kept.map((one) => standingFor(one, has))
   const older = has.filter(
     (one) => one.isListed && !standing.includes(one) && (one.observedAt ?? Infinity) <= until,
@@ -144,7 +144,7 @@ function owedAfter(known: readonly OwedDeletion[], owed: OwedDeletion): OwedDele
   const before = known.filter((one) => !isMissing(one))
   if (owed.inDoubt.length > 0) {
     const isKnown = before.some(({ inDoubt }) => owed.inDoubt.every((content) => inDoubt.includes(content)))
-    return isKnown ? [...before] : [...before, owed]
+    return isKnown ? [...before] : [...before, owed].sort((a, b) => a.until - b.until)
   }
   const own = new Set(owed.by.flat())
   const inDoubt = known
@@ -185,8 +185,6 @@ function markLearned(team: CareTeam, step: MarkStep, isRefused: boolean): CareTe
   return { ...team, marks, isMarkDone: true }
 }
 
-const NOTHING_SAID = { mark: 'none', deletions: [], heardAt: 0, markBy: null, deletionsBy: null } as const
-
 /**
  * Rows of the account to save in the ledger, where changed: entries with their newest date, marks and deletions.
  * @param whose account, and id of the account at the gateway
@@ -199,11 +197,13 @@ export function rowsToSave(
 ): KnownCareTeam[] {
   const has = hadBy(team)
   const rows = new Map(team.known.map((one) => [one.npi, one]))
-  const note = (npi: string, observedAt: number, content: string | null, place = 0): void => {
-    const before = rows.get(npi)
-    const at = Math.max(before?.observedAt ?? observedAt, observedAt)
-    const heardAt = Math.max(before?.heardAt ?? 0, place)
-    rows.set(npi, { ...NOTHING_SAID, ...before, ...whose, npi, observedAt: at, storedAt, content, heardAt })
+  const note = (npi: string, observedAt: number, content: string | null, heard = 0, sent = 0): void => {
+    const before = rows.get(npi) ?? NOTHING_SAID
+    const at = Math.max(before.observedAt, observedAt)
+    const heardAt = Math.max(before.heardAt, heard)
+    const places = [before.observedAt === at ? before.place : 0, observedAt === at ? sent : 0]
+    const place = Math.max(...places)
+    rows.set(npi, { ...before, ...whose, npi, observedAt: at, storedAt, content, heardAt, place })
   }
   for (const [npi, owed] of team.deletions) {
     const dates = has.flatMap((one) => (one.npi === npi ? (one.listedAt ?? []) : []))
@@ -214,7 +214,8 @@ export function rowsToSave(
     const mark = team.marks.get(npi)
     // Other words say nothing about the mark.
     const place = entry.primary === undefined ? 0 : one.place
-    if (isStored(one) || (status === 'delivered' && !one.isHeard)) note(npi, entry.observedAt, null, place)
+    if (isStored(one) || (status === 'delivered' && !one.isHeard))
+      note(npi, entry.observedAt, null, place, one.status === 'delivered' ? 0 : one.place)
     if (status !== 'doubtful') continue
     // The mark of an entry in doubt counts, though nobody knows whether the entry is stored.
     if (mark === undefined || mark === 'none' || mark === 'set')

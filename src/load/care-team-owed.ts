@@ -24,6 +24,7 @@ import {
   careTeamOf,
   isMarkOwed,
   isMissing,
+  NOTHING_SAID,
   owesDeletion,
   owesMark,
   waitedFor,
@@ -250,8 +251,12 @@ export async function noteMissing(
         const known = await ledger.careTeams.ofAccounts(gatewayName, claimed)
         const own = missing.filter(({ account }) => claimed.includes(account))
         const owing = own.flatMap((one) => {
-          const had = known.get(one.account)?.find(({ npi }) => npi === one.npi)
-          return had === undefined ? [] : [owedOfMissing(had, one, jobId)]
+          const { account, npi } = one
+          const rows = known.get(account) ?? []
+          const had = rows.find((row) => row.npi === npi)
+          if (had === undefined && !context.claims.isAbandoned(account)) return []
+          // A run that was given up may have sent an entry: the list will tell.
+          return [owedOfMissing(had ?? { ...NOTHING_SAID, account, npi, accountId: idOf(rows) }, one, jobId)]
         })
         await runLedger.noteMissing(gatewayName, own, owing)
         const now = new Map(

@@ -6,7 +6,7 @@
  * difference.
  */
 import { z } from 'zod'
-import type { CareTeamMark, KnownCareTeam, OwedDeletion } from '../ledger/ledger.ts'
+import { type CareTeamMark, type KnownCareTeam, type OwedDeletion, UNDATED } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
 import { recordText } from './batch-text.ts'
 
@@ -54,7 +54,6 @@ export const isSame = ({ fields: sent }: WithFields, { fields: stored }: WithFie
 /** Entry of the chunk. */
 export interface WantedCareTeam extends WithFields {
   readonly entry: Entry
-  /** Hash of the NPI. */
   readonly npi: string
   /**
    * `open`: no outcome yet. `created`: the gateway took the entry in this chunk. `stored`: the gateway has the entry, as this chunk has learned.
@@ -82,10 +81,14 @@ export interface HadCareTeam extends WithFields {
   readonly observedAt: number | undefined
   /** Date in the list alone. */
   readonly listedAt: number | undefined
+  /** Place of the entry with the ledger's date; 0 for another date. */
+  readonly place: number
   readonly isMarked: boolean
   /** `source.meta.persistentRecordId`, where the gateway keeps it. */
   readonly ours: string | undefined
 }
+
+type DatedCareTeam = Pick<HadCareTeam, 'fields' | 'observedAt' | 'place'>
 
 export interface CareTeam {
   /** Entries of the chunk, in the order of the rows, without rejected ones. Empty at the end of a run. */
@@ -102,7 +105,6 @@ export interface CareTeam {
   readonly marks: ReadonlyMap<string, CareTeamMark>
   /** Contents of records in doubt, as far as deletions and marks wait for them. */
   readonly doubts: ReadonlySet<string>
-  /** Providers with a refused deletion. */
   readonly refused: ReadonlySet<string>
   /** True where another run may have sent entries, and nobody knows which. */
   readonly isAbandoned: boolean
@@ -143,8 +145,8 @@ export function hadBy({ listed, wanted }: Pick<CareTeam, 'listed' | 'wanted'>): 
   const has = typeof listed === 'string' ? [] : [...listed]
   for (const one of wanted) {
     if (one.status !== 'created' || has.some((had) => isSame(one, had))) continue
-    const { id, npi, fields, entry } = one
-    const own = { id, npi, fields, observedAt: entry.observedAt, ours: entry.transactionId }
+    const { id, npi, fields, place, entry } = one
+    const own = { id, npi, fields, place, observedAt: entry.observedAt, ours: entry.transactionId }
     has.push({ ...own, isListed: false, listedAt: undefined, isMarked: false })
   }
   return has
@@ -163,12 +165,29 @@ export function newestRow(wanted: readonly WantedCareTeam[]): WantedCareTeam[] {
 }
 
 /** True where the account has a newer, different entry of the NPI. */
-export function isOutdated(kept: readonly WantedCareTeam[], has: readonly HadCareTeam[]): boolean {
-  const at = kept[0]?.entry.observedAt ?? Number.NEGATIVE_INFINITY
-  return has.some((had) => (had.observedAt ?? at) > at && !kept.some((one) => isSame(one, had)))
+export const isOutdated = (kept: readonly WantedCareTeam[], has: readonly DatedCareTeam[]): boolean =>
+  has.some((had) => isBehind(kept, had) && !kept.some((one) => isSame(one, had)))
+
+/** True where the entry is newer than the row, or as new and of a later place: a refused row may be sent late. */
+function isBehind([row]: readonly WantedCareTeam[], { observedAt, place }: DatedCareTeam): boolean {
+  if (row === undefined || observedAt === undefined) return false
+  const { observedAt: at } = row.entry
+  return observedAt > at || (observedAt === at && place > row.place)
 }
 
-/** More rows than an export has. */
+/** Row of an account without a word about a provider. */
+export const NOTHING_SAID: Omit<KnownCareTeam, 'account' | 'npi' | 'accountId'> = {
+  observedAt: UNDATED,
+  storedAt: 0,
+  heardAt: 0,
+  place: 0,
+  mark: 'none',
+  content: null,
+  deletions: [],
+  markBy: null,
+  deletionsBy: null,
+}
+
 const ROWS = 2 ** 31
 
 /**
@@ -203,7 +222,6 @@ export const owesMark = (
   { jobId }: Pick<CareTeamJob, 'jobId'>,
 ): boolean => isMarkOwed(known) && known.markBy === jobId
 
-/** Row of the ledger as learned so far. */
 export function rowNow(team: CareTeam, row: KnownCareTeam, jobId: number): KnownCareTeam {
   const mark = team.marks.get(row.npi)
   const deletions = team.deletions.get(row.npi)

@@ -103,11 +103,12 @@ function toHad(identity: Identity, known: readonly KnownCareTeam[], record: Care
   const fields = fieldsOf(record)
   const npi = identity.npi(fields.npi ?? '')
   const listedAt = epochMsOf(record.observationDate)
-  const byLedger = known.find((one) => one.npi === npi && one.observedAt !== UNDATED)?.observedAt
-  const dates = [listedAt, byLedger].filter((date) => date !== undefined)
+  const byLedger = known.find((one) => one.npi === npi && one.observedAt !== UNDATED)
+  const dates = [listedAt, byLedger?.observedAt].filter((date) => date !== undefined)
   const observedAt = dates.length === 0 ? undefined : Math.max(...dates)
-  const isMarked = record.pcp === true
-  return { id: record.id, isListed: true, npi, fields, observedAt, listedAt, isMarked, ours: oursOf(record) }
+  const place = byLedger?.observedAt === observedAt ? (byLedger?.place ?? 0) : 0
+  const [isMarked, ours] = [record.pcp === true, oursOf(record)]
+  return { id: record.id, isListed: true, npi, fields, observedAt, listedAt, place, isMarked, ours }
 }
 
 /**
@@ -234,7 +235,6 @@ export function endWork({ jobId, now, owed, ...rules }: CareTeamContext, one: Ac
   return rows
 }
 
-/** Marks and deletions owed by the job, each counted once. */
 interface OwedBook {
   /** @param isOwed true where the account's mark is owed now */
   mark(account: string, isOwed: boolean): void

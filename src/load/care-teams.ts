@@ -50,12 +50,13 @@ export interface CareTeamsOfChunk {
 }
 
 interface SelectedCareTeams {
-  /** Outcomes of entries that are not sent. */
   readonly outcomes: readonly EntryOutcome[]
   /** Entries that may have been sent before, in an account with an unreadable list. */
   readonly doubtful: readonly Entry[]
   /** Entries equal to another entry of the chunk, which decides their outcome. */
   readonly twins: readonly { entry: Entry; first: Entry }[]
+  /** Entries to select again once the others have an outcome. */
+  readonly behind: readonly Entry[]
 }
 
 interface FinishedCareTeams {
@@ -117,7 +118,7 @@ export async function careTeamsOf(
   const words = { ...context, ...said, isUncertain }
   return {
     async select(open, outcomes) {
-      const selected: Selected = { outcomes: [], doubtful: [], twins: [] }
+      const selected: Selected = { outcomes: [], doubtful: [], twins: [], behind: [] }
       const toJudge = new Set(open)
       await allDone(
         people.map(async (person) => {
@@ -126,7 +127,7 @@ export async function careTeamsOf(
           const isSent = own.some(isUncertain)
           if (person.isEmpty && !isSent)
             learnInto(person, { what: 'listed', listed: [], shownUntil: context.now() })
-          else await readList(context, person)
+          else if (person.team.listed === 'unread') await readList(context, person)
           if (isStale(context, person)) {
             selected.outcomes.push(...own.map((entry) => leftByStale(entry, isUncertain(entry))))
             return
@@ -156,11 +157,11 @@ interface Selected extends SelectedCareTeams {
   readonly outcomes: EntryOutcome[]
   readonly doubtful: Entry[]
   readonly twins: { entry: Entry; first: Entry }[]
+  readonly behind: Entry[]
 }
 
 const isStale = ({ stale }: CareTeamContext, { entries }: AccountTeam): boolean => entries.some(stale.has)
 
-/** Decides the open entries, once the list cannot be late. */
 async function stepsFor(context: CareTeamContext, person: Person) {
   for (;;) {
     const steps = decideEntries(person.team, context)
@@ -171,7 +172,7 @@ async function stepsFor(context: CareTeamContext, person: Person) {
 }
 
 function noteSteps(
-  { outcomes, doubtful, twins }: Selected,
+  { outcomes, doubtful, twins, behind }: Selected,
   { team }: Person,
   steps: ReturnType<typeof decideEntries>,
   { isStored }: Pick<CareTeamStatements, 'isStored'>,
@@ -180,6 +181,7 @@ function noteSteps(
   for (const [entry, step] of steps) {
     if (step.step === 'doubt') doubtful.push(entry)
     if (step.step === 'share') twins.push({ entry, first: step.first })
+    if (step.step === 'behind') behind.push(entry)
     if (step.step === 'omit') outcomes.push({ entry, outcome: 'unchanged', passedOver: step.why })
     const one = team.wanted.find((wanted) => wanted.entry === entry)
     if (step.step === 'known' && one !== undefined)

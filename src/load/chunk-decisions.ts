@@ -158,12 +158,10 @@ export class ChunkDecisions {
     return (await this.isUnknown(exportId)) ? 'other' : 'hidden'
   }
 
-  /** True for an export unknown to the ledger. */
   private async isUnknown(exportId: string): Promise<boolean> {
     return (await this.context.memory.exports.withContent(exportId)).length === 0
   }
 
-  /** Decides the open entries once more. */
   private judge(entries: readonly Entry[], accounts: Accounts): void {
     this.accounts = accounts
     const open = this.open(entries)
@@ -356,7 +354,6 @@ export interface TakenBack {
 
 type TakenBackLedger = Pick<Ledger, 'exports' | 'chunks' | 'left'>
 
-/** Finds the transaction ids of withdrawn results. */
 export async function takenBackOf(
   ledger: TakenBackLedger,
   jobId: number,

@@ -76,7 +76,6 @@ export interface StaleAccounts {
   readonly judge: (entry: Entry, sign: AccountSign) => Promise<boolean>
 }
 
-/** One batch and its place. */
 interface BatchToDeliver extends ChunkKey {
   readonly exportId: string
   readonly kind: RecordKind
@@ -88,11 +87,9 @@ interface BatchToDeliver extends ChunkKey {
   readonly namesHold?: Promise<boolean> | undefined
 }
 
-/** Batch that went out. */
 interface SentBatch {
   readonly batch: BatchToDeliver
   readonly batchId: string
-  /** Row in the ledger. */
   readonly row: number
   readonly attempts: number
   /** First time that this batch, or the batch it is the rest of, went out. */
@@ -242,7 +239,6 @@ export interface BatchAnswer extends AnswerFacts {
   readonly kind: RecordKind
   readonly records: number
   readonly bytes: number
-  /** Number of the attempt, from 1. */
   readonly attempt: number
   readonly durationMs: number
 }
@@ -274,10 +270,8 @@ async function watchBatch<Answer extends AnswerFacts>(
 
 interface UnansweredBatch {
   readonly batch: BatchToDeliver
-  /** Row in the ledger. */
   readonly row: number
   readonly batchId: string
-  /** Number of records when sent. */
   readonly records: number
 }
 
@@ -307,7 +301,6 @@ const NOT_ECHOED: Words = { ours: 'the gateway answered with success, twice, but
 
 /** Batch recorded in the ledger before it is sent. */
 interface PlannedRow {
-  /** Row in the ledger. */
   readonly row: number
   readonly batchId: string
   /** Bytes as counted by `batchBytes`. */
@@ -470,7 +463,6 @@ async function settleAnswer(
   })
 }
 
-/** Reads back open records, settles the batch in the ledger, and sends absent records again. */
 async function settleOpen(delivery: Delivery, sent: SentBatch, known: PartlyKnown): Promise<EntryOutcome[]> {
   const { batch, resends, firstSentAt } = sent
   const overAt = delivery.now()
@@ -620,7 +612,6 @@ export async function settleUnanswered(
   return outcomes
 }
 
-/** Calls the bulk endpoint of the kind. @throws GatewayError */
 function createRecords(
   gateway: Gateway,
   kind: RecordKind,

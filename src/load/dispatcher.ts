@@ -43,7 +43,6 @@ export interface Dispatcher {
 
 interface Traffic {
   readonly breaker: Breaker['state']
-  /** Requests permitted in flight while the breaker is closed. */
   readonly permitted: number
   readonly underWay: number
 }
@@ -143,7 +142,6 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     }
   }
 
-  /** Milliseconds left while the breaker is open. */
   const left = (until: number): number => (flow.breaker.state === 'open' ? Math.max(0, until - clock()) : 0)
 
   return {
@@ -257,7 +255,6 @@ function createQueue() {
   }
 }
 
-/** One alarm, at the earliest of the times set. */
 function createAlarm(clock: () => number, sleep: DispatcherOptions['sleep'], ring: () => void) {
   let current: { at: number; stop: AbortController } | undefined
   return {

@@ -8,7 +8,6 @@
 import type { Granted } from './share.ts'
 
 export interface Flow {
-  /** Most requests in flight at once. */
   readonly ceiling: number
   readonly breaker: Breaker
   readonly pace: Pace
@@ -124,7 +123,6 @@ export interface Breaker {
   readonly epoch: number
 }
 
-/** Waits between two tries double from the first to the longest, each ±20 %. */
 const FIRST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 15_000
 /** Longest Retry-After honoured: a gateway that asks for a year is tried again after this. */
@@ -240,7 +238,6 @@ interface Pace {
   readonly changedAt: number
   /** Milliseconds at this rate before the next step. */
   readonly quietMs: number
-  /** Earliest start of the next request. */
   readonly nextAt: number
   /** Last time that a request started as soon as the rate permitted: since then there was nothing more to send. */
   readonly boundAt: number

@@ -81,7 +81,6 @@ export interface ChunkToLoad extends ChunkKey, Speaks {
 }
 
 export interface LoadedChunk {
-  /** One outcome for each entry, in the order of the entries. */
   readonly outcomes: readonly EntryOutcome[]
   readonly followUpFailures: readonly FollowUpFailure[]
   /** Rows whose key was known, or appeared earlier in the chunk, with other content. */
@@ -153,7 +152,6 @@ async function loadPeople(context: LoadContext, chunk: ChunkToLoad): Promise<Loa
 const joined = (first: readonly Entry[], then: readonly Entry[]): readonly Entry[] =>
   then.length === 0 ? first : first.length === 0 ? then : [...first, ...then]
 
-/** Result of a chunk without profile records. */
 export const NOTHING_OF_PROFILES: Omit<LoadedChunk, 'outcomes'> = {
   followUpFailures: [],
   rowsCorrected: 0,
@@ -331,16 +329,20 @@ async function sendDecided(
       (entry) => recalled.perhapsSent.has(entry) || decisions.isUncertain(entry),
     ))
   // Keeps the order of the rows: of two rows at one instant the later row corrects the first.
-  const toSend = without(decisions.open(entries), twins)
-  const selected = await careTeams?.select(toSend.filter(isCareTeam), outcomes)
-  outcomes.note(selected?.outcomes ?? [])
-  outcomes.note(selected?.doubtful.flatMap((entry) => decisions.unlisted(entry) ?? []) ?? [])
-  const sameTeams = new Map(selected?.twins.map(({ entry, first }) => [entry, first]))
-  const open = without(decisions.open(toSend), sameTeams)
   const { limits, careTeamsAcrossAccounts: acrossAccounts } = context
-  const { toCut, sent } = cutOf(entries, open, recalled.batched)
-  await sendAll(context, decisions, place, planBatches(toCut, limits, { acrossAccounts, behind, sent }))
-  decisions.shareFates(new Map([...sameTeams, ...twins]))
+  for (let toSend = without(decisions.open(entries), twins); toSend.length > 0; ) {
+    const selected = await careTeams?.select(toSend.filter(isCareTeam), outcomes)
+    outcomes.note(selected?.outcomes ?? [])
+    outcomes.note(selected?.doubtful.flatMap((entry) => decisions.unlisted(entry) ?? []) ?? [])
+    const sameTeams = new Map(selected?.twins.map(({ entry, first }) => [entry, first]))
+    const later = new Set(selected?.behind)
+    const open = without(without(decisions.open(toSend), sameTeams), later)
+    const { toCut, sent } = cutOf(entries, open, recalled.batched)
+    await sendAll(context, decisions, place, planBatches(toCut, limits, { acrossAccounts, behind, sent }))
+    decisions.shareFates(sameTeams)
+    toSend = [...later]
+  }
+  decisions.shareFates(twins)
   return careTeams
 }
 
@@ -364,11 +366,12 @@ type SendingPlace = ChunkKey & {
 
 const isCareTeam = ({ kind }: Entry): boolean => kind === 'careTeam'
 
-/** Nearly always there are no twins, and the list stays as it is. */
-const without = (entries: readonly Entry[], twins: ReadonlyMap<Entry, Entry>): readonly Entry[] =>
-  twins.size === 0 ? entries : entries.filter((entry) => !twins.has(entry))
+/** Nearly always there are no others, and the list stays as it is. */
+const without = (
+  entries: readonly Entry[],
+  others: Pick<ReadonlySet<Entry>, 'has' | 'size'>,
+): readonly Entry[] => (others.size === 0 ? entries : entries.filter((entry) => !others.has(entry)))
 
-/** Care-team entries and lists of the chunk; undefined for none. */
 async function careTeamWords(
   context: LoadContext,
   chunk: ChunkToLoad,

@@ -146,7 +146,6 @@ async function refuseTypes(
 
 const isNew = ({ known }: ToSubmit): boolean => known === undefined || known.state === 'withdrawn'
 
-/** Upserts a batch. Cuts a refused batch until the faulty request is alone. */
 async function submit(
   context: MedicalRecordsContext,
   batch: readonly ToSubmit[],

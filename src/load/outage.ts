@@ -5,7 +5,6 @@ import type { Purpose } from './retry-policy.ts'
 /** Last failure. */
 export interface Cause {
   readonly class: AnswerClass
-  /** HTTP status, where there was an answer. */
   readonly status?: number | undefined
   /** The call, and its answer or the fault of the connection. */
   readonly what: string

@@ -58,7 +58,6 @@ export interface LearnedSlots {
   readonly outdated: ReadonlySet<string>
 }
 
-/** Slots of a row key, by rule. */
 type RowSlots = Map<string, Remembered>
 
 const NOTHING_KNOWN: readonly never[] = []
@@ -128,7 +127,6 @@ export class ChunkSlots {
     }
   }
 
-  /** True where the export was read before. */
   get isAgain(): boolean {
     return this.speaks.isAgain
   }

@@ -25,8 +25,8 @@ const filled = (jobId: number): readonly string[] => {
     `insert into account (gateway, reference, registered_at) select '${GATEWAY}', ${bytes(16, 'a')}, 0 ${people}`,
     `insert into held (job_id, row_key, content, rule, export_row)
       select ${jobId + 1}, ${bytes(16, 'h')}, ${bytes(8, 'c')}, '', ${other} ${people}`,
-    `insert into care_team (gateway, account, npi, observed_at, stored_at, mark, heard_at)
-      select '${GATEWAY}', ${bytes(16, 'a')}, ${bytes(8, 'n')}, 0, 0, 'set', 0 ${people}`,
+    `insert into care_team (gateway, account, npi, observed_at, stored_at, mark, heard_at, place)
+      select '${GATEWAY}', ${bytes(16, 'a')}, ${bytes(8, 'n')}, 0, 0, 'set', 0, 0 ${people}`,
     `insert into chunk (export_row, number, first_row, first_line, byte_offset, rows, state)
       select ${other}, n % 50, 1, 1, 0, 1, 'settled' ${from}`,
     `insert into batch (id, batch_id, export_row, chunk, kind, records, state, attempts, begun_at)

@@ -40,6 +40,7 @@ describe('what a settled chunk owes of a provider', () => {
   const until = OBSERVED_AT
   const id = entry.transactionId
   const owed = { by: [[id]], until, isSeen: false, inDoubt: [] }
+  const shownLater = old({ observedAt: OBSERVED_AT, place: NEW.place + 1 })
 
   it.each([
     ['all but the new entry', [NEW], [old()], [], [{ ...owed, isSeen: true }]],
@@ -74,6 +75,14 @@ describe('what a settled chunk owes of a provider', () => {
       undefined,
     ],
     ['nothing where a newer one is there', [NEW], [shown, old({ observedAt: after })], [], undefined],
+    [
+      'nothing for rows passed over for one that was delivered before',
+      [wants(made({ observedAt: before }), 'stored'), { ...NEW, status: 'delivered' }],
+      [old()],
+      [],
+      undefined,
+    ],
+    ['nothing where one of its date and a later place is there', [NEW], [shownLater], [], undefined],
     ['what stood there unseen, once the list has shown it', [NEW], [old({ isListed: false })], [], [owed]],
     ['the newer one in place of the older', [NEW], [old()], [owes('a', before)], [{ ...owed, isSeen: true }]],
     [
@@ -82,6 +91,13 @@ describe('what a settled chunk owes of a provider', () => {
       [old()],
       [owes('a', before)],
       [owes('a', before), { ...owed, isSeen: true, inDoubt: [entry.content] }],
+    ],
+    [
+      'the one in doubt before a newer one',
+      [doubtful],
+      [],
+      [owes('b', after)],
+      [{ ...owed, inDoubt: [entry.content] }, owes('b', after)],
     ],
     [
       'once, where it is in doubt still',
@@ -222,12 +238,26 @@ describe('the mark', () => {
 describe('the rows of the ledger', () => {
   it('are written for what is stored, with its newest date and place, and only where something has changed', () => {
     const team = teamOf([shown], [{ ...NEW, place: 9 }], [{ ...row([]), heardAt: 4 }, knows(OTHER, 'none')])
-    const now = { observedAt: OBSERVED_AT, storedAt: 77, heardAt: 9, accountId: WHOSE.accountId }
+    const now = { observedAt: OBSERVED_AT, storedAt: 77, heardAt: 9, place: 9, accountId: WHOSE.accountId }
     expect(saved(team)).toEqual([{ ...row([]), ...now }])
+    const placed = (observedAt: number, place: number): WantedCareTeam => ({
+      ...wants(made({ observedAt }), 'stored'),
+      place,
+    })
+    expect(saved({ ...team, wanted: [placed(OBSERVED_AT, 9), placed(before, 12)] })).toMatchObject([
+      { place: 9 },
+    ])
+    expect(saved({ ...team, wanted: [placed(OBSERVED_AT, 9), placed(after, 3)] })).toMatchObject([
+      { place: 3 },
+    ])
+    const again: WantedCareTeam = { ...placed(OBSERVED_AT, 12), status: 'delivered' }
+    expect(saved({ ...team, known: [{ ...row([]), place: 5 }], wanted: [again] })).toMatchObject([
+      { place: 5 },
+    ])
     expect(saved({ ...team, wanted: [{ ...NEW, status: 'delivered', isHeard: true }] })).toEqual([])
     expect(saved({ ...team, wanted: [{ ...NEW, status: 'delivered', isHeard: false }] })).toHaveLength(1)
     // An entry in doubt may be stored: its date is not known to count.
-    const unsure = { ...now, observedAt: OBSERVED_AT, heardAt: 4 }
+    const unsure = { ...now, observedAt: OBSERVED_AT, heardAt: 4, place: 0 }
     expect(saved({ ...team, wanted: [{ ...NEW, status: 'doubtful', place: 9 }] })).toEqual([
       { ...row([]), ...unsure },
     ])

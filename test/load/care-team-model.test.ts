@@ -164,6 +164,74 @@ const found: Readonly<Record<string, TeamHistory>> = {
     steps: [{ ...deliver([]), dies: true }, deliver([line()], { job: 1 }), { what: 'night', job: 0 }],
     faults: [9],
   },
+  'an older row is passed over for one that the gateway refuses, and comes no more': {
+    ...{ ...replacing, changed: 'keep', missing: 'keep', keepsIds: true },
+    steps: [
+      deliver([line({ visit: 0 }), line({ practice: 1, visit: 1 })]),
+      { what: 'correct', job: 0, lines: [] },
+    ],
+    faults: [0, 0, 1],
+  },
+  'of two rows of one date one was delivered and went as missing; an older day lists the provider again': {
+    ...{ ...replacing, missing: 'delete', keepsIds: true },
+    steps: [
+      deliver([line({ practice: 1, visit: 1 }), line({ visit: 0 })]),
+      deliver([]),
+      deliver([line({ practice: 1, visit: 0 })], { isLate: true }),
+      { what: 'night', job: 0 },
+    ],
+    faults: [],
+  },
+  'a run that was given up has sent an entry, its doubt has ended, and the list is unreadable': {
+    ...{ ...replacing, changed: 'add', missing: 'keep', keepsIds: true },
+    steps: [
+      deliver([line()]),
+      { what: 'give up', job: 0 },
+      { what: 'reconcile', job: 0 },
+      { what: 'no export', job: 0 },
+      { ...deliver([line()]), lacks: 'lists' },
+    ],
+    faults: [0, 0, 4],
+  },
+  'a run that was given up has sent an entry of a provider who is listed by a refused row, and then missing':
+    {
+      ...{ ...replacing, changed: 'add', missing: 'delete', hasId: false },
+      steps: [
+        deliver([line()]),
+        { what: 'give up', job: 0 },
+        deliver([line({ practice: 1 })]),
+        { what: 'correct', job: 0, lines: [] },
+      ],
+      faults: [9, 4, 0, 0, 11],
+    },
+  'a late day of another job is in doubt behind a deletion that is owed': {
+    ...{ ...replacing, missing: 'keep', hasId: false },
+    steps: [
+      { ...deliver([line({ practice: 1, primary: 'unsaid' })]), lacks: 'answers' },
+      { ...deliver([line({ primary: 'unsaid' })]), lacks: 'answers' },
+      { what: 'reconcile', job: 0 },
+      { ...deliver([line()], { job: 1, isLate: true }), lacks: 'lists' },
+    ],
+    faults: [],
+  },
+  'a job says of a provider what another one owes: no longer primary': {
+    ...{ ...replacing, changed: 'add', missing: 'keep', hasId: false },
+    steps: [
+      deliver([line()]),
+      { ...deliver([line({ primary: false })], { job: 1 }), lacks: 'follow-ups' },
+      deliver([line({ primary: false })]),
+    ],
+    faults: [],
+  },
+  'the mark that a job owes is on a provider of whom another job says: no longer primary': {
+    ...{ ...replacing, changed: 'add', missing: 'keep', hasId: false },
+    steps: [
+      deliver([otherLine()]),
+      { ...deliver([line()]), lacks: 'follow-ups' },
+      deliver([otherLine({ primary: false })], { job: 1 }),
+    ],
+    faults: [],
+  },
   'a row that a later row of its export corrects says nothing of the mark': {
     ...{ ...replacing, changed: 'add', missing: 'keep', hasId: false },
     steps: [

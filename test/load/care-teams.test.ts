@@ -520,6 +520,37 @@ describe('two entries of one provider', () => {
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(['unchanged', 'unchanged', 'accepted'])
   })
 
+  it.each(['replace', 'keep'] as const)(
+    'of which the gateway refuses the newer: the older is sent, %s',
+    async (changed) => {
+      let posts = 0
+      const loading = await startLoading({
+        changed,
+        faultOf: ({ method, path }) =>
+          method === 'POST' && path === CARE_TEAMS && ++posts === 1 ? answer(400) : PASS,
+      })
+      const { outcomes } = await loading.load([named('First Street', 1), named('Second Street', 2)])
+      expect(outcomes.map(({ outcome }) => outcome)).toEqual(['accepted', 'rejected'])
+      expect(await listOf(loading, 'person-1')).toMatchObject([{ name: 'First Street', pcp: true }])
+      expect(loading.tallies.requests.readBack).toBe(0)
+    },
+  )
+
+  it('of one date: a row that the gateway refused at first replaces no entry of a later export', async () => {
+    let posts = 0
+    const loading = await startLoading({
+      changed: 'replace',
+      faultOf: ({ method, path }) =>
+        method === 'POST' && path === CARE_TEAMS && ++posts === 1 ? answer(400) : PASS,
+    })
+    const first = made({ name: 'First Street' })
+    await loading.settle(await loading.load([first], false, 1, 1), 1)
+    await loading.settle(await loading.load([made({ name: 'Second Street' })], false, 2, 2), 2)
+    const { outcomes } = await loading.load([first], false, 3, 1)
+    expect(outcomes).toMatchObject([{ outcome: 'unchanged', passedOver: 'care-team-outdated' }])
+    expect(await listOf(loading, 'person-1')).toMatchObject([{ name: 'Second Street' }])
+  })
+
   it('leave the newest alone where the job replaces, though it was there before', async () => {
     const loading = await startLoading({ changed: 'replace' })
     await loading.settle(await loading.load([named('Second Street', 2)]))

@@ -47,7 +47,7 @@ test('each table that grows with the nights is pruned, or says what bounds it', 
     insert into held (job_id, row_key, content, rule, export_row) values (1, x'01', x'02', x'03', 99);
     insert into waiting values (1, 'gone:1#b1.5', 1, 2);
     insert into account (gateway, reference, registered_at) values ('gateway', x'01', 1);
-    insert into care_team (gateway, account, npi, observed_at, stored_at, heard_at, mark) values ('gateway', x'01', x'02', 1, 1, 1, 'none');
+    insert into care_team (gateway, account, npi, observed_at, stored_at, heard_at, place, mark) values ('gateway', x'01', x'02', 1, 1, 1, 1, 'none');
     insert into claim (gateway, account, job_id) values ('gateway', x'01', 1);
     insert into abandoned_claim values ('gateway', x'01', 'r', 1, 1);
     insert into part (export_row, number, state, tallies) values (99, 0, 'open', '{}');

@@ -81,7 +81,7 @@ test('what an earlier process of a run counted as owed is counted anew from what
   const { jobId, open, saidOf } = await scene()
   const owed = (npi: string, by: number): KnownCareTeam => ({
     ...{ account: 'a'.repeat(32), npi: npi.repeat(32), observedAt: 1, storedAt: 1, mark: 'to-set' },
-    ...{ accountId: null, heardAt: 1, content: null, deletions: [], markBy: by, deletionsBy: null },
+    ...{ accountId: null, heardAt: 1, place: 0, content: null, deletions: [], markBy: by, deletionsBy: null },
   })
   const run = await open('one')
   await run.runLedger.saveCareTeams(GATEWAY, [owed('1', jobId)])

@@ -39,7 +39,6 @@ export type Recommendations = z.infer<typeof Recommendations>
 
 /** Answer to a question of a completed test; all four fields are documented as strings. */
 export const CompletedAnswer = z.looseObject(textsAsRead('id', 'description', 'label', 'value'))
-export type CompletedAnswer = z.infer<typeof CompletedAnswer>
 
 /** Question of a completed test. `id` is needed to distinguish questions. */
 export const CompletedQuestion = z.looseObject({
@@ -107,7 +106,6 @@ export const AssessmentQuestion = z.looseObject({
   previousValues: tolerated(z.record(z.string(), z.unknown())),
   ...textsAsRead('moreInfoTitle', 'moreInfoBody'),
 })
-export type AssessmentQuestion = z.infer<typeof AssessmentQuestion>
 
 /**
  * Section "Assessment page": item of `data[]` in the envelopes of GET /assessments/bioage (the current page) and POST /assessments/bioage

@@ -191,6 +191,7 @@ async function saveCareTeams(
       mark: entry.mark,
       account_id: seal(entry.accountId),
       heard_at: entry.heardAt,
+      place: entry.place,
       content: entry.content === null ? null : bytes(entry.content),
       deletions: entry.deletions.length === 0 ? null : JSON.stringify(entry.deletions),
       mark_by: entry.markBy,
@@ -214,6 +215,7 @@ async function saveCareTeams(
           mark: sql`excluded.mark`,
           account_id: sql`coalesce(excluded.account_id, care_team.account_id)`,
           heard_at: sql`case when care_team.heard_at > excluded.heard_at then care_team.heard_at else excluded.heard_at end`,
+          place: sql`case when care_team.observed_at > excluded.observed_at then care_team.place else excluded.place end`,
           content: sql`excluded.content`,
           deletions: sql`excluded.deletions`,
           mark_by: sql`excluded.mark_by`,
@@ -337,7 +339,7 @@ export const careTeamsOf = (
       turns.db
         .selectFrom('care_team')
         .select(['account', 'npi', 'mark', 'content', 'deletions', 'observed_at as observedAt'])
-        .select(['stored_at as storedAt', 'account_id', 'heard_at as heardAt'])
+        .select(['stored_at as storedAt', 'account_id', 'heard_at as heardAt', 'place'])
         .select(['mark_by as markBy', 'deletions_by as deletionsBy'])
         .where('gateway', '=', gateway)
         .where('account', 'in', keys)

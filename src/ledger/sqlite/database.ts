@@ -344,7 +344,7 @@ export const SHAPE = [
   `create table forgotten (gateway text not null, reference blob not null, times integer not null,
     primary key (gateway, reference)) without rowid`,
   `create table care_team (gateway text not null, account blob not null, npi blob not null, observed_at integer not null,
-    stored_at integer not null, mark text not null, account_id text, heard_at integer not null, content blob, deletions text,
+    stored_at integer not null, mark text not null, account_id text, heard_at integer not null, place integer not null, content blob, deletions text,
     mark_by integer, deletions_by integer, primary key (gateway, account, npi)) without rowid`,
   `create index care_team_owed on care_team (gateway, account)
     where (mark in ('to-set', 'to-unset') or deletions is not null)`,

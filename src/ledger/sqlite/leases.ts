@@ -266,8 +266,8 @@ async function abandonClaims(
 
 /**
  * Ends the work of a run: refuses all further writes of workers on its parts, unless the run is interrupted, and releases all claims of a finished
- * run. An unfinished run of the job keeps abandoned claims, and so does a run that was given up, until a run has looked for its records: the gateway
- * may have entries that no care team of the ledger shows.
+ * run. An unfinished run of the job keeps abandoned claims, and so does a run that was given up: the gateway may have entries that no care team of
+ * the ledger shows.
  */
 export async function endHolds(statements: Statements, { jobId }: Lease, state: RunState): Promise<void> {
   if (state !== 'interrupted') await endLeases(statements, jobId, 1)
@@ -275,8 +275,7 @@ export async function endHolds(statements: Statements, { jobId }: Lease, state: 
   await statements.run('delete from claim where job_id = ?', jobId)
   await statements.run(
     `delete from abandoned_claim where job_id = ?
-      and run_id not in (select id from run where job_id = ? and (state in ('running', 'interrupted') or (reason = 'given-up'
-        and exists (select 1 from held where held.job_id = run.job_id and sent_until is not null))))`,
+      and run_id not in (select id from run where job_id = ? and (state in ('running', 'interrupted') or reason = 'given-up'))`,
     ...[jobId, jobId],
   )
 }

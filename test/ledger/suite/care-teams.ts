@@ -79,6 +79,7 @@ export function careTeamsSuite(open: OpenLedger): void {
           mark,
           accountId: `id of ${of}`,
           heardAt: 7,
+          place: observedAt,
           content,
         }
         const isOwed = mark === 'to-set' || mark === 'to-unset'
@@ -113,7 +114,16 @@ export function careTeamsSuite(open: OpenLedger): void {
     it('keeps of a care-team entry the latest row that was heard, and forgets one that is gone, no other', async () => {
       const { run } = await openChunk()
       const known = (npi: string, heardAt: number, more: Partial<KnownCareTeam> = {}): KnownCareTeam => ({
-        ...{ account: rowKey(1), npi, observedAt: 5, storedAt: NOW, mark: 'none', accountId: null, heardAt },
+        ...{
+          account: rowKey(1),
+          npi,
+          observedAt: 5,
+          storedAt: NOW,
+          mark: 'none',
+          accountId: null,
+          heardAt,
+          place: 0,
+        },
         ...{ content: null, deletions: [], markBy: null, deletionsBy: null },
         ...more,
       })
@@ -143,7 +153,7 @@ export function careTeamsSuite(open: OpenLedger): void {
         'gateway',
         people.map((account) => ({
           ...{ account, npi: rowKey(9), observedAt: 5, storedAt: NOW, mark: 'none', accountId: null },
-          ...{ heardAt: 7, content: null, deletions: [], markBy: null, deletionsBy: null },
+          ...{ heardAt: 7, place: 0, content: null, deletions: [], markBy: null, deletionsBy: null },
         })),
       )
       await run.saveMedicalRequests(

@@ -30,7 +30,7 @@ export function installationSuite(open: OpenLedger): void {
       const run = await startRun()
       const entry: KnownCareTeam = {
         ...{ account: rowKey(1), npi: rowKey(9), observedAt: 5, storedAt: NOW, mark: 'set', accountId: null },
-        ...{ heardAt: 7, content: null, deletions: [], markBy: null, deletionsBy: null },
+        ...{ heardAt: 7, place: 0, content: null, deletions: [], markBy: null, deletionsBy: null },
       }
       await run.saveAccounts('gateway', [person(1)], NOW)
       await run.saveCareTeams('gateway', [entry])

@@ -476,14 +476,14 @@ export function neighboursSuite(open: OpenLedger): void {
 
     const team = (account: string, npi: number, more: Partial<KnownCareTeam> = {}): KnownCareTeam => ({
       ...{ account, npi: rowKey(npi), observedAt: 5, storedAt: NOW, mark: 'none', accountId: 'id' },
-      ...{ heardAt: 7, content: null, deletions: [], markBy: null, deletionsBy: null, ...more },
+      ...{ heardAt: 7, place: 0, content: null, deletions: [], markBy: null, deletionsBy: null, ...more },
     })
 
     it('an entry of a care team keeps the latest that was heard of it, and the id of its account', async () => {
       const { run } = await runOf('run-1')
       await run.saveCareTeams('gateway', [team(rowKey(1), 8), team(rowKey(1), 9)])
       await run.saveCareTeams('gateway', [
-        team(rowKey(1), 9, { accountId: null, observedAt: 4, heardAt: 6, storedAt: NOW + 1 }),
+        team(rowKey(1), 9, { accountId: null, observedAt: 4, heardAt: 6, place: 0, storedAt: NOW + 1 }),
       ])
       const rows = (await ledger.careTeams.ofAccounts('gateway', [rowKey(1)])).get(rowKey(1)) ?? []
       expect(rows).toEqual([

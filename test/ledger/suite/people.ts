@@ -35,7 +35,7 @@ export function peopleSuite(open: OpenLedger): void {
       const { run } = await openChunk()
       const entry = (account: string): KnownCareTeam => ({
         ...{ account, npi: rowKey(9), observedAt: 5, storedAt: NOW, mark: 'set', accountId: null },
-        ...{ heardAt: 7, content: null, deletions: [], markBy: null, deletionsBy: null },
+        ...{ heardAt: 7, place: 0, content: null, deletions: [], markBy: null, deletionsBy: null },
       })
       const people = [rowKey(1), rowKey(2), rowKey(3)]
       for (const gateway of ['gateway', 'another']) {

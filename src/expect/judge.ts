@@ -1,8 +1,8 @@
 /**
  * Decides whether the files since one deadline are those expected by the next. Pure. See docs/decisions/0019-expectations.md.
  *
- * A file counts for one deadline: the deadline of the first judgement that found it. A file found by an earlier judgement, or read by a run before
- * it, is old, even if read again. Another size or time makes a new file.
+ * A file counts for one deadline: that of the first judgement that found it. A file found before, or read by a run before, is old, even if
+ * read again. Another size or time makes a new file.
  */
 
 import { fileKey, oldestFirst, type SizedFile, type SmallExport, smallOnes } from '../run/find-exports.ts'

@@ -3,8 +3,8 @@
  *
  * LF, CR LF and CR each end a line. A quote opens only at the start of a cell, and only a delimiter or a line end follows a closing quote.
  * Otherwise the first physical line of the row alone is unreadable: a stray quote costs one line, never the rest of the file.
- * Framing is linear in the file, as the next line with an open quote closes or breaks the first. Lenient quotes, and escapes without quotes,
- * give no such proof: there the lines of a record are bounded.
+ * The next line with an open quote closes or breaks the first, so framing is linear; with lenient quotes, or escapes without quotes, the
+ * lines of a record are bounded.
  */
 import type { Row } from '../model/row.ts'
 import { validStart } from './encoding.ts'

@@ -29,12 +29,11 @@ export function resolvePath(base: URL, path: string, query?: URLSearchParams): U
 }
 
 /**
- * Checks the upload address from the gateway: https of the gateway's host, of a host below it, or of a host allowed by the job. For a
- * gateway on this machine, any port of this machine is allowed too.
+ * Checks the upload address from the gateway: https of the gateway's host, of a host below it, or of a host allowed by the job; for a
+ * gateway on this machine also any port of this machine.
  *
  * @param base of the gateway
- * @throws `usage-wrong` for another address, or one with a user name or a password. The error does not show the address, which
- * is a credential.
+ * @throws `usage-wrong` for another address, or one with a user name or a password; without the address, which is a credential
  */
 export function parseUploadAddress(text: string, base: URL, hosts: readonly string[]): URL {
   const url = URL.parse(text)

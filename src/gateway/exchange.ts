@@ -415,10 +415,8 @@ function wasConnected({ request }: RequestError, secure: boolean): boolean {
 
 /**
  * Request body sent in a single piece. got cuts a string or buffer into pieces of 64 KiB, and drops the connection if the answer arrives
- * between the last piece and the end of the request, so a stored batch stays unanswered. got sends an iterable unchanged.
- *
- * The private field hides the bytes from `structuredClone`. got clones every body object in case of a redirect, and would copy all the
- * memory that holds the bytes for each request.
+ * before the end of the request: a stored batch stays unanswered. got sends an iterable unchanged. The private field hides the bytes from
+ * `structuredClone`: got clones every body, in case of a redirect.
  */
 export class WholeBody implements Iterable<Uint8Array> {
   readonly #bytes: Uint8Array

@@ -14,8 +14,6 @@ const ENTRY_BYTES = KEY_BYTES + PLACE_BYTES
 const CONTENT_BYTES = 8
 /** Most bytes of a print: two counts, and the hash. */
 const PRINT_BYTES = 2 * 5 + CONTENT_BYTES
-/** Start of a pack of the present form. An older pack starts with the number of its words, which is not zero. */
-const WITH_PRINTS = 0
 
 /**
  * Limit of a pack's bytes, unless a single row is larger. A look-up of a row reads one pack: four pages of 4 KiB and a part (489 bytes, less the
@@ -45,11 +43,12 @@ interface Pack {
 }
 
 /**
- * Packs rows. Form of a pack: first `WITH_PRINTS`, then a list of words, then the rows. All counts and numbers without a size are varints.
- * Packs without the mark are older, and their rows have no prints. Word list: number of words; for each word the hash of the rule (4 bytes), arrival of the export (4 bytes), row minus the row of the row's first
- * slot (4 bytes), marks (2 bytes), and time of issue minus the earliest of the row.
- * Row: key, print (0 without one; else 1 + number of biometrics, number of conditions, 8 bytes), row in the export, earliest time of issue of the slots (0 if a slot has none), numbers of the slots' words as runs (number of runs;
- * first word and length of each run), and for each slot the content (8 bytes), followed by the latest word's content if different.
+ * Packs rows: a list of words, then the rows. All counts and numbers without a size are varints.
+ * Words: how many; for each the hash of the rule (4 bytes), arrival of the export (4 bytes), row minus the row of the row's first slot
+ * (4 bytes), marks (2 bytes), and time of issue minus the earliest of the row.
+ * Row: key, print (0 without one; else 1 + number of biometrics, number of conditions, 8 bytes), row in the export, earliest time of issue of
+ * the slots (0 if a slot has none), numbers of the slots' words as runs (number of runs; first word and length of each run), and for each slot
+ * the content (8 bytes), followed by the latest word's content if different.
  */
 export function packRows(rows: readonly RowToSave[]): Pack[] {
   const packs: Pack[] = []
@@ -223,7 +222,7 @@ class Words {
 
   bytes(): Uint8Array {
     const bytes = Buffer.allocUnsafe(6 + this.packed.length * WORD_BYTES)
-    let at = writeVarint(bytes, writeVarint(bytes, 0, WITH_PRINTS), this.packed.length)
+    let at = writeVarint(bytes, 0, this.packed.length)
     for (const { ruleHash, arrival, row, marks, issued } of this.packed) {
       at += bytes.write(ruleHash, at, 4, 'hex')
       at = bytes.writeUInt16BE(marks, bytes.writeInt32BE(row, bytes.writeUInt32BE(arrival, at)))
@@ -253,8 +252,6 @@ function openPack(packed: Uint8Array): PackReader {
   const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength)
   const cursor = { at: 0 }
   const words: PackedWord[] = []
-  const hasPrints = bytes[0] === WITH_PRINTS
-  if (hasPrints) cursor.at++
   for (let left = readVarint(bytes, cursor); left > 0; left--) {
     const { at } = cursor
     cursor.at += 14
@@ -274,7 +271,7 @@ function openPack(packed: Uint8Array): PackReader {
     return { first, last }
   }
   const readPrint = (): RowPrint | undefined => {
-    const count = hasPrints ? readVarint(bytes, cursor) : 0
+    const count = readVarint(bytes, cursor)
     if (count === 0) return undefined
     const conditions = readVarint(bytes, cursor)
     return { biometrics: count - 1, conditions, ...readWords() }
@@ -298,9 +295,10 @@ function openPack(packed: Uint8Array): PackReader {
           word = wordOf(marks, packed.arrival, base + packed.row, earliest + packed.issued)
         before = packed
         const { first, last } = readWords()
-        if (isWithdrawn(marks)) records.push({ ruleHash, first, last, word, latest: 'withdrawn' })
-        else if (hasLatest(marks)) records.push({ ruleHash, first, last, word, latest: readWords() })
-        else records.push({ ruleHash, first, last, word })
+        const slot = { ruleHash, first, last, word }
+        if (isWithdrawn(marks)) records.push({ ...slot, latest: 'withdrawn' })
+        else if (hasLatest(marks)) records.push({ ...slot, latest: readWords() })
+        else records.push(slot)
       }
     }
     return print === undefined ? { rowKey, records } : { rowKey, records, print }

@@ -102,8 +102,7 @@ export interface HeldDoubt {
   /** True if the profile could not be read, and may show the record later. */
   readonly isOpen: boolean
   /**
-   * When the run that sent the record was given up; null after a look-up. 0: the gateway has the record, and the chunk, or further work, is still
-   * to be done.
+   * When the run that sent the record was given up; null after a look-up. 0: the gateway has the record; the work behind is still to be done.
    */
   readonly sentUntil: number | null
 }

@@ -1,9 +1,9 @@
 /**
  * Decides when the next request to a gateway may leave: ceiling, pace and breaker together. Pure; the clock, in milliseconds, is an argument.
- * The breaker stops all sending during an outage, or while the gateway has requested a wait (Retry-After), and then lets one request try. `closed`:
- * all requests may leave; `open`: none until a time; `trying`: one request is in flight.
- * The pace, in requests a second, is learned from refusals (429, 503 with Retry-After, 408). Without a refusal there is none; after the first, the
- * measured throughput becomes the pace. Each refusal lowers the pace. After a quiet time the pace rises in steps that double.
+ * The breaker stops all sending during an outage, or a wait that the gateway requested (Retry-After), then lets one request try. `closed`: all
+ * requests may leave; `open`: none until a time; `trying`: one is in flight.
+ * The pace, in requests a second, is learned from refusals (429, 503 with Retry-After, 408): none at first, then the measured throughput,
+ * lowered by each refusal. After a quiet time the pace rises in steps that double.
  */
 import type { Granted } from './share.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Identity of rows, records and batches: keyed hashes, which nobody can invert by guessing, and ids built from the hashes. Pure.
- * The same export, mapping and key give the same ids; no clock, counter or random number takes part.
+ * Identity of rows, records and batches: keyed hashes, which nobody can invert by guessing, and ids built of them. Pure: the same export,
+ * mapping and key give the same ids.
  *
  * SipHash-2-4 (Aumasson and Bernstein, 2012), a keyed 64-bit hash for short messages, hashes the contents of records, by a key of each row.
  */

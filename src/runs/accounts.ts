@@ -1,7 +1,7 @@
 /**
  * Accounts of the people in a file: erased at the gateway (interface, "Accounts": DELETE /account) and in the ledger, forgotten in the
- * ledger only, or confirmed as one person after exports gave several birth dates. Also exports the crosswalk of a job's people, partner id
- * to account id, as the interface asks (section "Accounts"): the ledger holds hashes only, hence the partner ids come from the exports.
+ * ledger only, or confirmed as one person. Also exports the crosswalk of a job's people (interface, "Accounts"): the ledger holds hashes,
+ * hence the partner ids come from the exports.
  */
 
 import { type FileHandle, readFile } from 'node:fs/promises'
@@ -277,8 +277,7 @@ interface Crosswalk {
 const PEOPLE_AT_ONCE = 500
 
 /**
- * Writes `partnerAccountId,accountId` for each person of the exports, without duplicates, in the order of the exports. The file holds no
- * health data, but reveals who has an account: mode 0600.
+ * Writes `partnerAccountId,accountId` for each person of the exports, once, in their order. The file reveals who has an account: mode 0600.
  * @param files undefined or empty: the exports that the job finds
  * @param to must not exist
  * @throws `usage-wrong` if `to` exists; `ledger-not-found`, `exports-none`, and errors of reading an export

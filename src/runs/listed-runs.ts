@@ -169,8 +169,8 @@ function parsed(text: string): LogLine | undefined {
 }
 
 /**
- * Asks the process of a run to stop, and waits for the end of the run. The process finishes the requests in flight; the next run of the job
- * resumes the run. If the process dies, its successor is asked, too; a run without a process ends in the ledger.
+ * Asks the process of a run to stop, and waits for the end. Requests in flight are finished; the next run of the job resumes the run. If the
+ * process dies, its successor is asked, too; a run without a process ends in the ledger.
  * @throws `run-not-found`; `nothing-left` if the run is not in progress
  */
 export async function stopRun(application: Application, name: string, person: Person): Promise<RunStory> {

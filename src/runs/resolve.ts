@@ -39,8 +39,7 @@ export type Person = Pick<Resolution, 'by' | 'note'>
 const RECORDS_AT_ONCE = 500
 
 /**
- * Accepts records as delivered. In a run that was given up, unanswered batches count as delivered too, each as a whole. Records that only waited are
- * freed, unsent.
+ * Accepts records as delivered; in a run that was given up also unanswered batches, whole. Records that only waited are freed, unsent.
  * @param transactions ids of the records; empty: all of the run
  * @returns number of records decided
  * @throws `run-unfinished`, `job-held`, `nothing-left`, `transaction-not-found`
@@ -205,8 +204,7 @@ async function* pagesInDoubt(
 }
 
 /**
- * Gives up a run. The ledger learns the records sent by open chunks: accepted records go into their slots, and later runs of the job look into the
- * profiles before they send unanswered records.
+ * Gives up a run. Accepted records of open chunks go into their slots; later runs look into profiles before they send unanswered ones.
  * @throws `job-held` if the run is under way: a backfill is asked to let another run go first, never to end; `nothing-left` if the run
  *   has ended
  */

@@ -39,8 +39,8 @@ const LOOKED_AT = 50
  * Carries out tickets until interrupted. An interrupted run is handed back: another worker continues the run at once.
  * @param concurrency runs at once; one backfill and one part of an export beside them
  * @param watch makes the watch of each run
- * @throws WaybillError `usage-wrong` without a ledger in PostgreSQL, `ledger-unusable`; `ledger-newer` once the ledger has been upgraded, and the
- *   runs under way have ended
+ * @throws WaybillError `usage-wrong` without a ledger in PostgreSQL, `ledger-unusable`; `ledger-newer` after an upgrade, once the runs under
+ *   way have ended
  */
 export async function keepWorking(
   application: Application,

@@ -1,5 +1,5 @@
 /**
- * Meaning of a cron line, five fields of numbers as node-cron reads them; its instants in a time zone; fires that have come due, and decisions on
+ * Meaning of a cron line (five fields of numbers, as node-cron reads them): instants in a time zone, fires that have come due, decisions on
  * missed fires. Pure: the clock is handed in.
  *
  * A line with hours means times of day, a line for every hour (hours are `*`) counts the minutes that pass

@@ -1,7 +1,7 @@
 /**
- * Progress of a run on standard error: a bar for each export in a terminal, plain lines elsewhere, nothing when quiet. Draws its own bar: the bars of
- * libraries return to a cursor position that lines above have moved, hide the cursor, turn off line wrapping and take over SIGINT, and a killed
- * process leaves the terminal in this state. Also rates, and lines for work without a rate.
+ * Progress of a run on standard error: a bar for each export in a terminal, plain lines elsewhere, nothing when quiet. Draws its own bar: those
+ * of libraries take over SIGINT, and change modes of the terminal that a killed process leaves behind. Also rates, and lines for work without
+ * a rate.
  */
 import { counted, n, shown } from '../system/shown-text.ts'
 

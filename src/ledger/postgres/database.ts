@@ -325,7 +325,7 @@ export const COPIED_TABLES: readonly string[] = SHAPE.filter((text) => !OF_SEGME
 )
 
 export const POSTGRES_MIGRATIONS: Readonly<Record<string, Migration>> = {
-  '2027-01-ledger': {
+  '2027-02-ledger': {
     async up(db: Kysely<unknown>) {
       for (const statement of POSTGRES_SHAPE) await sql.raw(statement).execute(db)
     },

@@ -256,7 +256,7 @@ function inTurns(kysely: Kysely<LedgerTables>, turn: LedgerDatabase['turn']): Ky
 }
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
-  '2027-01-ledger': {
+  '2027-02-ledger': {
     async up(db: Kysely<unknown>) {
       for (const statement of SHAPE) await sql.raw(statement).execute(db)
     },

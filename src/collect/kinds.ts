@@ -1,6 +1,6 @@
 /**
- * Kinds of data to collect of a person: for each the call, and the columns in CSV. Every call is a read, safe to repeat. A kind returns items, also
- * where the interface returns one object. A person without items, an unknown account and a person the gateway refuses to answer for have different
+ * Kinds of data to collect of a person: for each the call, and the columns in CSV. Every call is a read, safe to repeat. A kind returns
+ * items, even where the interface returns one object. A person without items, an unknown account and a refused person have different
  * outcomes. As text, a person is a line of NDJSON, or rows of CSV in a file for each kind.
  */
 

@@ -57,7 +57,7 @@ export async function releaseDoubts(
   }))
   const learned = contents.filter((content) => LEARNED.has(events.get(content) ?? 'miss'))
   const found = await sentAs(ledger, jobId, learned, sent)
-  // The delivering run already has the receipt, even if a given-up run also sent the record. A doubt sends nothing itself.
+  // The delivering run has the receipt, even if a given-up run also sent the record.
   for (const one of taken) {
     const isDelivered = before.get(one.rowKey)?.some(isStored(one)) === true
     if (isDelivered && (sent.get(one.content)?.batchId ?? null) === null) found.set(one.content, null)

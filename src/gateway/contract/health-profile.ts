@@ -17,8 +17,8 @@ import {
 
 /**
  * Section "Biometric record, as sent": item of the array posted to /health-profile/biometrics (a single user) and
- * /health-profile/biometrics/bulk (several). The interface marks no field as required; required here are the fields that identify a record
- * or allow reading it back. `code`, `codeSystem` and `codeSystemName` repeat the measurement's coding; reads return only `codes`. `unit` is
+ * /health-profile/biometrics/bulk (several). The interface requires no field; required here are those that identify a
+ * record or allow reading it back. `code`, `codeSystem` and `codeSystemName` repeat the measurement's coding; reads return only `codes`. `unit` is
  * UCUM by our choice. `type` is documented as `Observation`.
  */
 export const BiometricSent = z.looseObject({

@@ -155,8 +155,7 @@ const returned = <const Names extends readonly string[]>(...names: Names) =>
 /**
  * Section "Medical-records request (ROI)", as returned by upsert and search. `referenceNumber` is needed as the only identity. Dates are
  * MM/DD/YYYY (`DateReturned` reads them). `authorizationUploadUrl` accepts the authorization PDF for 30 minutes; another upsert returns a
- * new address. Of the values of `status.status`, only `Received` is documented; `status.updated` is MM/DD/YYYY HH:mm:ss in an unstated
- * zone.
+ * new address. Of `status.status`, only `Received` is documented; `status.updated` is MM/DD/YYYY HH:mm:ss, without a zone.
  */
 export const MedicalRecordsRequestReturned = z.looseObject({
   referenceNumber: z.string().min(1),
@@ -245,7 +244,7 @@ export type MedicalRecordsRequestTypes = z.infer<typeof MedicalRecordsRequestTyp
 /**
  * Returns the envelope inside the `message` of a refusal. Section "Errors": in one form of the 400 body, `message` and the same text in
  * `errors[]` are a failure phrase followed by an inner envelope as text, with the reasons in its `errors[]`. The bare form has none:
- * undefined. The failure phrase is not documented: the text from the first brace to the last is parsed as JSON.
+ * undefined. The text from the first brace to the last is parsed, as the phrase is not documented.
  */
 export function innerRefusalOf(refusal: ErrorEnvelope): ErrorEnvelope | undefined {
   const { message } = refusal

@@ -11,8 +11,8 @@ export type Age = z.infer<typeof Age>
 
 /**
  * Section "Age result": answer of GET /bioage/result and of its deprecated form with the account id in the path, without an envelope.
- * `status` is needed: `COMPLETE` marks a finished test and meaningful ages; other values, and the answer for a user without a result, are
- * not documented. `completed` is ISO 8601. The document does not say which age is subtracted in `bioAgeDelta`.
+ * `status` is needed: `COMPLETE` marks a finished test and meaningful ages; other values, the answer for a user without a result, and which
+ * age `bioAgeDelta` subtracts, are not documented. `completed` is ISO 8601.
  */
 export const AgeResult = z.looseObject({
   status: z.string().min(1),

@@ -2,7 +2,7 @@
  * Identity of rows, records and batches: keyed hashes, which nobody can invert by guessing, and ids built of them. Pure: the same export,
  * mapping and key give the same ids.
  *
- * SipHash-2-4 (Aumasson and Bernstein, 2012), a keyed 64-bit hash for short messages, hashes the contents of records, by a key of each row.
+ * SipHash-2-4 (Aumasson and Bernstein, 2012), a keyed 64-bit hash of short messages, hashes contents of records, by a key of each row.
  */
 import { hash } from 'node:crypto'
 import type { AccountKey, NamedProvider, ObservedTime, RecordFrame, RecordKind, RowFacts } from './record.ts'

@@ -184,7 +184,7 @@ export async function forgetAccounts(application: Application, request: PeopleFi
 }
 
 /**
- * Confirms that each reference in a file means one person. Sends nothing.
+ * Confirms that each reference in a file means one person.
  * @param request `file`: the column `dateOfBirth` (`yyyy-MM-dd`) gives the birth date; if empty, the next export decides
  * @returns `people` in the file, each once; `confirmed`: references that had stood for several people
  * @throws as `forgetAccounts`, and `usage-wrong` for an invalid date

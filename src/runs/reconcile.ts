@@ -135,7 +135,7 @@ async function settleDoubts(again: RunAgain, record: ExportRecord, reconciled: R
     const sent = sentIds(left)
     const held = await ledger.left.heldWith(run.job_id, [...open.keys()])
     const events = new Map<string, LeftEvent>()
-    // A profile has shown these; newer records may hide them by now.
+    // A profile has shown these; newer records may hide them.
     for (const { content, sentUntil } of held)
       if (sentUntil === 0 && doubtful.delete(content)) events.set(content, 'find')
     const entries = [...open.values()].flatMap((entry) =>

@@ -69,24 +69,6 @@ describe('packs', () => {
     expect(unpacked(rows)).toEqual(rows)
   })
 
-  it('are read without prints where they were written before prints', () => {
-    const rows = [long(2), long(13)]
-    const [{ bytes, offsets } = expect.fail()] = packRows(rows)
-    // The former form begins with the number of words, and has no byte behind a key.
-    const form = Buffer.from(bytes)
-    const begin =
-      form.length - rows.reduce((sum, { records }) => sum + 16 + 1 + 1 + 1 + 1 + 2 + 8 * records.length, 0)
-    const former = Buffer.concat([
-      form.subarray(1, begin),
-      ...offsets.map((offset, at) => {
-        const [from, to] = [begin + offset, begin + (offsets[at + 1] ?? form.length - begin)]
-        return Buffer.concat([form.subarray(from, from + 16), form.subarray(from + 17, to)])
-      }),
-    ])
-    expect(readPack(former).rows()).toEqual(rows.map((row, at) => ({ row, offset: (offsets[at] ?? 0) - at })))
-    expect(readPack(former).printAt(0)).toBeUndefined()
-  })
-
   it('are of a bounded size, with offsets that two bytes hold', () => {
     const packs = packRows(Array.from({ length: 3_000 }, () => long(13)))
     expect(packs.length).toBeGreaterThan(10)

@@ -434,7 +434,6 @@ function listenPlace(text: string): ListenAddress | { readonly socket: string } 
   return socket === undefined ? address(text) : { socket: absolute(socket) }
 }
 
-/** Options of `gateway` about serving. */
 const SERVING = [
   ...['port', 'data', 'apiKey', 'token', 'bind'],
   ...['assessment', 'faults', 'uploadLifetime', 'open', 'seed', 'attached'],

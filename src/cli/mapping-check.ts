@@ -272,7 +272,6 @@ function shortcomings({ made, rejected, neverSet }: RuleCoverage): string {
   ].join('; ')
 }
 
-/** The named mappings; without names, all of the folder. */
 async function mappingsMeant(folders: DefinitionFolders, named: readonly string[]): Promise<string[]> {
   return named.length > 0 ? [...named] : (await definitionsIn(folders.mappings)).sort()
 }

@@ -271,7 +271,6 @@ function showProgress(progress: Progress) {
       progress.advance(ofRange({ name, counts, share: 1 }, position))
       addCounts(ended, counts)
     },
-    /** Ends the progress of an export that was not sent. */
     failed() {
       if (ended === undefined) progress.stop()
     },

@@ -87,7 +87,6 @@ const missingIn = ({ needs }: Form, subject: Whole): SubjectField[] =>
     return any.some((field) => subject[field] !== '') ? [] : any.slice(0, 1)
   })
 
-/** Default reason for putting an export aside. */
 const UNREADABLE = 'unreadable'
 
 function formOf(
@@ -180,7 +179,6 @@ export function createActor(application: Application, listener: () => RunListene
       waited.abort()
       return { words: words ?? `Begun: ${work.command}`, run: work.run ?? (subject.run || undefined) }
     },
-    /** Waits for the works that go on. */
     async close(): Promise<void> {
       await Promise.allSettled(open)
     },

@@ -8,7 +8,6 @@ export interface CalendarDay {
   readonly date: string
   readonly mark: string
   readonly words: string
-  /** Class of the box. */
   readonly look: 'well' | 'unchanged' | 'pending' | 'under-way' | 'left' | 'failed'
 }
 

@@ -145,7 +145,6 @@ interface Place {
   own(): string
   /** True for a host name of a request that is served. */
   serves(host: string): boolean
-  /** True for the origin of a page of this console. */
   isOrigin(origin: string): boolean
   readonly isSecure: boolean
   /** Part of the cookie's name. */
@@ -201,7 +200,6 @@ async function listen(app: FastifyInstance, { listen: place, name }: DoorParts):
   }
 }
 
-/** True if a process listens on the socket. */
 function isAnswered(socket: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const connection = connect(socket)

@@ -43,7 +43,6 @@ ${lines('Empty values', 'share of empty values by column', oldestFirst, ({ empty
 ${lines('Medians', 'median by rule, in the unit of the catalog', oldestFirst, ({ medians }) => medians, String)}`
 }
 
-/** A bar for each export: mapped, skipped and rejected rows. */
 function rowsPicture(exports: readonly NightExport[]): string {
   const most = Math.max(1, ...exports.map(({ rows }) => rows.read))
   const y = scaleLinear([0, most], [0, HEIGHT])

@@ -199,7 +199,6 @@ function nightsSection({ days: oldestFirst, jobs }: Nights): string {
 </section>`
 }
 
-/** The worst of a night's runs, newest first among equals. */
 function nightCell(job: string, day: string, runs: readonly NightRun[]): string {
   const order = Object.keys(STATES)
   const [worst] = runs.toSorted((a, b) => order.indexOf(a.state) - order.indexOf(b.state))

@@ -56,7 +56,6 @@ ${table({
 
 type OpenWork = Awaited<ReturnType<typeof readOpenWork>>
 
-/** Names and HTML. */
 async function keptFacts(
   application: Application,
   work: OpenWork,

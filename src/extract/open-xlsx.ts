@@ -321,7 +321,7 @@ function surveyOf(
     [counted.unordered > 0, `${counted.unordered} rows are not in the order of their numbers`],
     [repeated.size > 0, `the numbers of ${repeated.size} rows are repeated`],
   ]
-  const covered = coveredBy(merges, headerLine, columns.length)
+  const isCovered = coveredBy(merges, headerLine, columns.length)
   return {
     end: cut?.offset ?? Number.POSITIVE_INFINITY,
     repeated,
@@ -330,26 +330,39 @@ function surveyOf(
     judged: ({ line, cells, forms }) =>
       judges.map(({ doubt }, at) => {
         const cell = cells[at] ?? ''
-        return cell === '' && covered.get(line)?.has(at) ? cellMark('MERGED') : doubt(cell, forms[at])
+        return cell === '' && isCovered(line, at) ? cellMark('MERGED') : doubt(cell, forms[at])
       }),
   }
 }
 
-/** Columns, by row, of the cells that merged cells below the header cover. */
+/** Tells which cells below the header are covered by merged cells. @throws Error for too many */
 function coveredBy(merges: readonly string[], headerLine: number, width: number) {
-  const covered = new Map<number, Set<number>>()
-  for (const written of merges) {
-    const [from, until] = rangeOf(written) ?? []
-    if (!from || !until || from.row <= headerLine) continue
-    for (let line = from.row; line <= until.row; line++) {
-      const columns = covered.get(line) ?? new Set()
-      covered.set(line, columns)
-      if (covered.size > MOST_MERGES) throw new Error('more than 100000 rows have merged cells')
-      for (let at = from.column; at <= until.column && at < width; at++)
-        if (line > from.row || at > from.column) columns.add(at)
+  const columns = Array.from({ length: width }, (): { first: number; last: number }[] => [])
+  const ranges = merges
+    .flatMap((written) => [rangeOf(written) ?? []])
+    .flatMap(([from, until]) => (from && until && from.row > headerLine ? [{ from, until }] : []))
+  let held = 0
+  for (const { from, until } of ranges.sort((a, b) => a.from.row - b.from.row)) {
+    for (const [at, stretches] of columns.slice(0, until.column + 1).entries()) {
+      if (at < from.column) continue
+      // The first cell has the value.
+      const first = at === from.column ? from.row + 1 : from.row
+      const before = stretches.at(-1)
+      if (before !== undefined && first <= before.last) before.last = Math.max(before.last, until.row)
+      else if (first <= until.row) stretches.push({ first, last: until.row })
+      if (++held > 10 * MOST_MERGES) throw new Error('its merged cells are too many')
     }
   }
-  return covered
+  return (line: number, at: number): boolean => {
+    const stretches = columns[at] ?? []
+    let [low, high] = [0, stretches.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((stretches[middle]?.first ?? 0) <= line) low = middle + 1
+      else high = middle
+    }
+    return (stretches[low - 1]?.last ?? 0) >= line
+  }
 }
 
 /** A date as text, in any order. */

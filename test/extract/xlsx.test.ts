@@ -811,6 +811,27 @@ describe('cells that the rest of their column contradicts', () => {
   })
 
   test.each([
+    ['of a whole column', ['B2:B1048576'], ['1,x,', '2,#MERGED!,', '3,#MERGED!,y']],
+    ['in any order', ['C3:C4', 'B3:B4', 'B2:C2'], ['1,x,#MERGED!', '2,,', '3,#MERGED!,y']],
+    ['of several rows and columns', ['A2:C3'], ['1,x,#MERGED!', '2,#MERGED!,#MERGED!', '3,,y']],
+    ['that overlap', ['B2:B4', 'B3:B3'], ['1,x,', '2,#MERGED!,', '3,#MERGED!,y']],
+  ])('merged cells %s', async (_what, ranges, expected) => {
+    const rows =
+      texts(1, 'id', 'a', 'b') + texts(2, '1', 'x', '') + texts(3, '2', '', '') + texts(4, '3', '', 'y')
+    const merges = `<mergeCells>${ranges.map((ref) => `<mergeCell ref="${ref}"/>`).join('')}</mergeCells>`
+    const read = await sheetRows({ sheets: { Data: worksheet(rows, merges) } })
+    expect(read.map(brief)).toEqual(expected.map((row) => row.split(',')))
+  })
+
+  test('many merged cells of many rows and columns are refused, and cost no more than their text', async () => {
+    const rows = texts(1, ...Array.from({ length: 50 }, (_, at) => `c${at}`)) + texts(2, '1')
+    const merges = `<mergeCells>${'<mergeCell ref="A2:XFD1000000"/>'.repeat(90_000)}</mergeCells>`
+    const error = await refusal({ sheets: { Data: worksheet(rows, merges) } })
+    expect(error.code).toBe('export-unreadable')
+    expect(error.message).toContain('its merged cells are too many')
+  })
+
+  test.each([
     ['hba1c', '5.5', 'General', '5.5'],
     ['hba1c', '0.055', '0.0%', 'unit-mismatch'],
     ['hba1c', '5.5', '0.0"%"', '5.5'],

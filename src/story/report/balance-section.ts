@@ -112,7 +112,6 @@ const THICKNESS = 240
 /** A node with its parts; ends have none. */
 interface Branch extends FlowNode {
   readonly parts: readonly Branch[]
-  /** Pixels for a row or record. */
   readonly scale: number
 }
 

@@ -474,7 +474,6 @@ ${foldedTable(
 </section>`
 }
 
-/** Table of the parts of an export that workers read together. */
 function partsOf({ name, parts = [] }: DetailedExport): string {
   if (parts.length === 0) return ''
   const { head, lines } = partsCells(parts)

@@ -138,7 +138,6 @@ function pauseMarks(
   })
 }
 
-/** The longest pauses, in their order. */
 const longest = (pauses: Throughput['pauses']): Throughput['pauses'] =>
   pauses
     .toSorted((a, b) => b.length - a.length)

@@ -216,6 +216,7 @@ test('a ledger that is damaged, or none at all', async () => {
   expect(bad).toContainEqual(
     expect.stringMatching(/^problem ledger: \S+ cannot be opened: file is not a database$/),
   )
+  expect((await clinic.workplace.waybill('doctor')).out).not.toContain('matches the ledger')
 })
 
 test('a server is asked with --sources alone', async () => {

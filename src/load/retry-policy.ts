@@ -1,6 +1,6 @@
 /**
- * Decides the step after a failed or missing answer: one table, whose first matching line gives the step (docs/delivery.md, "What follows from a
- * failure"). Uses the class of the answer, never names of errors. Pure.
+ * Decides the step after a failed or missing answer: one table, whose first matching line gives the step (docs/delivery.md, "After a failure").
+ * Uses the class of the answer, never names of errors. Pure.
  */
 import type { AnswerClass } from '../gateway/gateway-error.ts'
 import { retryAfterWait } from './flow.ts'

@@ -10,7 +10,6 @@ import { inspectLedger, type LedgerFacts } from '../ledger/sqlite/inspect.ts'
 import { keyDiffers } from '../ledger/sqlite/installation.ts'
 import { describePlace, type Finding, reasonOf, WaybillError } from '../model/errors.ts'
 import { createIdentity } from '../model/ids.ts'
-import type { Cause } from '../needs/needs-of.ts'
 import { checkJobs, checkMappings } from '../operate/check-definitions.ts'
 import { checkGateway, type GatewayLook } from '../operate/check-gateway.ts'
 import { checkLedger } from '../operate/check-ledger.ts'
@@ -72,15 +71,14 @@ function checkSettings(findings: readonly Finding[]): CheckFinding[] {
   )
 }
 
-/** Causes that other checks report. */
-const CHECKED_OTHERWISE: ReadonlySet<string> = new Set<Cause>(['ledger'])
-
 /** Leaves a ledger alone that the next command upgrades, or closes to other users: doctor changes nothing. */
 async function checkNeeds(application: Application, facts: LedgerFacts | undefined): Promise<CheckFinding[]> {
   const mode = lookAt(ledgerFile(application))?.mode ?? 0
   if (facts?.older === true || (mode & 0o077) !== 0) return []
-  const needs = (await readNeeds(application)).filter(({ cause }) => !CHECKED_OTHERWISE.has(cause))
-  if (needs.length === 0) return [finding('needs', 'ok', 'nothing needs somebody')]
+  const all = await readNeeds(application)
+  if (all.length === 0) return [finding('needs', 'ok', 'nothing needs somebody')]
+  // The check of the ledger reports its own need.
+  const needs = all.filter(({ cause }) => cause !== 'ledger')
   const remedy = 'See `waybill needs`.'
   return needs.map(({ what }, at) =>
     finding('needs', 'warning', what, at === needs.length - 1 ? remedy : undefined),
@@ -94,7 +92,8 @@ function checkKey(settings: Settings, fingerprint: string | undefined): CheckFin
   try {
     const key = ownKey(settings, fingerprint !== undefined)
     if (key === undefined) return [finding('key', 'ok', 'none yet; the first run creates it')]
-    const isOther = fingerprint !== undefined && createIdentity(key).fingerprint !== fingerprint
+    if (fingerprint === undefined) return [finding('key', 'ok', 'set; nothing to compare with')]
+    const isOther = createIdentity(key).fingerprint !== fingerprint
     return isOther ? problem(keyDiffers()) : [finding('key', 'ok', 'matches the ledger')]
   } catch (error) {
     if (error instanceof WaybillError) return problem(error)

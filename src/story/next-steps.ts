@@ -59,9 +59,9 @@ export function nextSteps(
 ): readonly Step[] {
   if (summary.pruned !== undefined) return []
   const steps = stepsOf(summary, reasons, typedOf(summary, path))
-  const { run, gateway, state, settingsName } = summary
+  const { run, gateway, state, activity, settingsName } = summary
   if (steps.length === 0 || settingsName === undefined) return steps
-  const isUnfinished = state === 'running' || state === 'interrupted'
+  const isUnfinished = state === 'interrupted' || activity?.kind === 'stopped'
   return [
     step(
       `The run went to ${gateway}, and the settings name ${settingsName}: type the commands with the keys of that gateway`,

@@ -210,12 +210,14 @@ test('a ledger that is damaged, or none at all', async () => {
   const clinic = await openClinic()
   const { home } = clinic.workplace
   await mkdir(home)
+  clinic.workplace.environment['WAYBILL_KEY'] = 'a key without a ledger'
   await writeFile(join(home, 'ledger.sqlite'), 'this is no database, but it is long enough\n'.repeat(100))
   const [code, bad] = trouble(await clinic.workplace.waybill('doctor', '--json'))
   expect(code).toBe(2)
   expect(bad).toContainEqual(
     expect.stringMatching(/^problem ledger: \S+ cannot be opened: file is not a database$/),
   )
+  expect((await clinic.workplace.waybill('doctor')).out).toContain('key       set; nothing to compare with')
 })
 
 test('a server is asked with --sources alone', async () => {

@@ -54,6 +54,8 @@ export async function expectAgreement(
     named.map(({ found }) => found),
     'doctor',
   ).toEqual(wanted)
+  const isWell = doctor.some(({ check, level }) => check === 'needs' && level === 'ok')
+  expect(isWell && listed.length > 0, 'doctor finds nothing where needs lists something').toBe(false)
   if (listed.some(({ cause }) => cause === OF_LEDGER))
     expect(doctor.filter(({ check, level }) => check === 'ledger' && level === 'problem')).not.toEqual([])
 }

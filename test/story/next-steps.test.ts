@@ -170,7 +170,10 @@ describe('what to type next', () => {
 
   it('of a run that is under way is to look, not to run the job again', () => {
     const activity = { kind: 'under-way', owner: 'host:1', since: '2026-03-02T07:15:00.000Z' } as const
-    expect(commands(nextSteps(summary({ state: 'running', activity })))).toEqual([`waybill watch ${RUN}`])
+    const underWay = { state: 'running', activity } as const
+    expect(commands(nextSteps(summary(underWay)))).toEqual([`waybill watch ${RUN}`])
+    const elsewhere = summary({ ...underWay, settingsName: 'https://other.example' })
+    expect(commands(nextSteps(elsewhere))).toEqual([`waybill watch ${RUN}`])
   })
 
   it('names the very file that must come back, where the one of a run was replaced', () => {

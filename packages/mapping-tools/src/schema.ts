@@ -111,11 +111,7 @@ const resolved = (schema: JsonSchema, part: JsonSchema): JsonSchema => {
 
 /** Schema of cases. Cases hold texts (`5.10` without quotes), which an editor takes for numbers. */
 function casesSchema(): JsonSchema {
-  const schema = generate(
-    CaseFile,
-    'Cases',
-    'Rows, and what is to become of them (docs/mapping.md, "Cases").',
-  )
+  const schema = generate(CaseFile, 'Cases', 'Rows with their expected results (docs/mapping.md, "Cases").')
   return Schema.parse(anyScalar(schema))
 }
 

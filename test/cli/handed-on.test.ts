@@ -901,3 +901,45 @@ test('a report replaces an earlier one of its run alone, and its size is told in
     ])
   }
 })
+
+test.each([
+  [
+    { owner: 'there:7#boot.1', begun_at: START - 86_400_000 },
+    'there:7, which started it at 2026-03-01 07:15 UTC',
+  ],
+  [{}, 'a process'],
+])('a schedule tells whose fire was left running: %j', async (change, who) => {
+  const { type, ledger, job, interrupt, onSleep } = await openMachine()
+  const cron = '0 7 * * *'
+  await job('nightly', `${JOB}schedule: { cron: "${cron}", zone: Etc/UTC, missed: once }\n`)
+  const jobId = await ledger.jobs.id('nightly', GATEWAY)
+  const due = START - 900_000
+  await ledger.fires.comeDue(jobId, undefined, { cron, zone: 'Etc/UTC', seenUntil: START }, [due])
+  for (const fire of await ledger.fires.open(jobId)) await ledger.fires.move(fire, 'begin', change)
+  onSleep(async () => interrupt.abort(new WaybillError('interrupted', 'by hand')))
+  const { err } = await type('schedule')
+  expect(err).toContain(
+    `warn  the fire of 2026-03-02 07:00 UTC was interrupted: its process has ended: ${who} job=nightly`,
+  )
+})
+
+test('a refused run of nothing to read is no warning of the schedule', async () => {
+  const words = { message: 'nothing is there', remedy: 'Wait.', findings: [] }
+  const { type, job, interrupt, onSleep, clock } = await openMachine({ exit: 2, code: 'exports-none', words })
+  await job('nightly', `${JOB}schedule: { cron: "16 7 * * *", zone: Etc/UTC, missed: once }\n`)
+  onSleep(async (ms) => {
+    for (let turn = 0; turn < 50; turn++) await setImmediate()
+    clock.now += ms
+    if (clock.now > START + 120_000) interrupt.abort(new WaybillError('interrupted', 'by hand'))
+  })
+  const { err } = await type('schedule')
+  expect(err).toMatch(/ info {2}the fire of 2026-03-02 07:16 UTC has ended: found no exports job=nightly/)
+})
+
+test('the count of a plan leaves nothing on the terminal', async () => {
+  const { type, folder, around } = await openMachine()
+  await writeFile(join(folder, 'night_20260105.csv'), 'a\n')
+  around.terminal = () => 80
+  const { err } = await type(...words(FILL), '--dry-run')
+  expect(err.split('\r\u001b[2K')).toEqual(['', '1 of 1: counting night_20260105.csv', ''])
+})

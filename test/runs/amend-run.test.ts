@@ -1,8 +1,9 @@
 /** Runs as people name them, and the settling of what one left behind, under the lease of its job. */
-import { mkdir, readFile, stat } from 'node:fs/promises'
+import { once } from 'node:events'
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { gunzipSync } from 'node:zlib'
-import { expect, test } from 'vitest'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { RunState } from '../../src/ledger/states.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import { createRunEvents } from '../../src/run/events.ts'
@@ -14,7 +15,7 @@ import {
   findRun,
   nameRun,
 } from '../../src/runs/amend-run.ts'
-import { beginExport, beginRun, openChunk, passingLedger } from '../ledger/begun-run.ts'
+import { beginExport, beginRun, openChunk, passingLedger, settleChunk } from '../ledger/begun-run.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 const DAY = Date.parse('2026-03-05T10:00:00Z')
@@ -29,11 +30,13 @@ async function withRuns(...ids: readonly string[]) {
     start: Start = {},
     state: RunState = 'finished',
     chunks = 0,
+    receiptsLength = 0,
   ): Promise<void> => {
     const begun = await beginRun(ledger, id, start)
     if (chunks > 0) {
       const exportRow = await beginExport(begun)
       for (let chunk = 1; chunk <= chunks; chunk++) await openChunk(begun, exportRow, chunk)
+      if (receiptsLength > 0) await settleChunk(begun, exportRow, 1, { receiptsLength })
     }
     if (state !== 'running')
       await begun.endRun({ state, endedAt: 10, reason: state === 'finished' ? null : state })
@@ -60,7 +63,7 @@ test.each([
 })
 
 test.each([
-  ['bbb', 'there is no run bbb'],
+  ['202', 'there is no run 202'],
   ['dddd44', 'there is no run dddd44'],
   ['20260302', `several runs match 20260302: ${B}, ${A}`],
 ])('%s names no run: %s', async (name, message) => {
@@ -122,9 +125,9 @@ test.each<[string, RunState, Start, number, string | undefined, string | undefin
 })
 
 /** An amendment of run A, as the dependencies of a command make it. */
-async function amending(start: Start = {}, state: RunState = 'finished') {
+async function amending(start: Start = {}, state: RunState = 'finished', receiptsLength = 0) {
   const { ledger, run } = await withRuns()
-  await run(A, start, state)
+  await run(A, start, state, Math.min(1, receiptsLength), receiptsLength)
   const home = await temporaryFolder()
   const interrupt = new AbortController()
   const named = await nameRun(ledger, A)
@@ -138,6 +141,14 @@ async function amending(start: Start = {}, state: RunState = 'finished') {
     notWhileItRuns?: (held: string) => WaybillError,
   ): Promise<Result> => amendRun(deps, named, work, notWhileItRuns)
   return { ledger, home, interrupt, amend, named, jobId: named.job_id }
+}
+
+const receiptsIn = async (path: string): Promise<unknown[]> => {
+  const lines = gunzipSync(await readFile(path))
+    .toString()
+    .trim()
+    .split('\n')
+  return lines.map((line) => JSON.parse(line).transactionId)
 }
 
 const RECEIPT = { transactionId: 't-1', batchId: null, status: null }
@@ -190,6 +201,36 @@ async function beginRunAgain(ledger: Awaited<ReturnType<typeof passingLedger>>) 
   if (!answer.ok) throw new Error('the lease is held')
   return ledger.runs.resume(answer.lease, await nameRun(ledger, A), 10)
 }
+
+test.each([
+  ['appended to', ['t-1'], ['t-0', 't-1']],
+  ['looked at alone', [], ['t-0']],
+])('what stands behind the receipts of the ledger goes, where the file is %s', async (_, more, expected) => {
+  const known = gzipSync('{"transactionId":"t-0"}\n')
+  const { home, amend, named } = await amending({}, 'finished', known.length)
+  const path = join(home, named.receipts_path)
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await writeFile(path, Buffer.concat([known, Buffer.from('half of a receipt')]), { mode: 0o600 })
+  await amend(async ({ receipt, receiptsFile }) => {
+    receiptsFile()
+    for (const transactionId of more) await receipt([{ ...RECEIPT, transactionId }])
+  })
+  expect(await receiptsIn(path)).toEqual(expected)
+})
+
+test('the signal of the work aborts when the lease is lost', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { ledger, amend, jobId } = await amending()
+  const asked = { jobId, runId: 'o', owner: 'here:3#boot.3', now: 20, ttlMs: 60_000, givesWay: false }
+  await amend(async ({ signal }) => {
+    expect((await ledger.leases.acquire(asked, () => true)).ok).toBe(true)
+    const aborted = once(signal, 'abort')
+    vi.advanceTimersByTime(60_000)
+    await aborted
+    expect(signal.reason).toMatchObject({ code: 'lease-lost' })
+  })
+})
 
 test('the signal of the work aborts when the person interrupts', async () => {
   const { amend, interrupt } = await amending()

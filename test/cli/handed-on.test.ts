@@ -943,3 +943,17 @@ test('the count of a plan leaves nothing on the terminal', async () => {
   const { err } = await type(...words(FILL), '--dry-run')
   expect(err.split('\r\u001b[2K')).toEqual(['', '1 of 1: counting night_20260105.csv', ''])
 })
+
+test('a schedule that runs jobs by itself tells where the records go', async () => {
+  const { type, job, interrupt, onSleep, clock, environment, folder } = await openMachine()
+  delete environment['WAYBILL_RUN_BY']
+  await job('nightly', `${JOB}schedule: { cron: "16 7 * * *", zone: Etc/UTC, missed: once }\n`)
+  await writeFile(join(folder, 'night_20260105.csv'), 'a\n1\n')
+  onSleep(async (ms) => {
+    for (let turn = 0; turn < 50; turn++) await setImmediate()
+    clock.now += ms
+    if (clock.now > START + 120_000) interrupt.abort(new WaybillError('interrupted', 'by hand'))
+  })
+  const { err } = await type('schedule')
+  expect(err).toContain(`Records go to ${GATEWAY}.\n`)
+})

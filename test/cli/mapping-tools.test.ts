@@ -296,3 +296,16 @@ test('cases are found beside a .yml, keep their mode when they are written, and 
     expect(err).toContain('clinic.cases.yaml cannot be read')
   }
 })
+
+test('mapping check ends with 1 where a line is still to be decided', async () => {
+  const { waybill, mappings } = await withClinic()
+  await writeFile(join(mappings, 'clinic.yaml'), `${CLINIC}# DECIDE: is this the unit?\n`)
+  const line = CLINIC.split('\n').length
+  const check = await waybill('mapping', 'check', 'clinic')
+  expect([check.code, check.out]).toEqual([1, expect.stringContaining(`Decide on line ${line} (`)])
+  const json = await waybill('mapping', 'check', 'clinic', '--json')
+  expect([json.code, JSON.parse(json.out)]).toEqual([
+    1,
+    { mappings: [{ mapping: 'clinic', ok: false, undecided: [line] }] },
+  ])
+})

@@ -165,3 +165,50 @@ test('several samples are judged together, beside what the mappings of the folde
   expect(text).toContain('DECIDE: b.csv differs from a.csv: only it has sbp.')
   expect((await waybill('mapping', 'test', 'second')).code).toBe(0)
 })
+
+test.each([
+  ['Acme_Export_202603.csv', [], 'acme-export'],
+  ['a__b.2026.csv', [], 'a-b'],
+  ['12345.csv', [], '12345'],
+  ['20260302.csv', [], 'draft'],
+  ['x.csv', ['--out', 'of-file.yml'], 'of-file'],
+  ['x.csv', ['--name', 'given', '--out', 'of-file.yaml'], 'given'],
+])('the draft of %s with %j has the name %s', async (file, more, name) => {
+  const { waybill, folder } = await createWorkplace({ WAYBILL_MAPPINGS: 'drafts' })
+  await cp(join(PROJECT, 'mappings/catalog'), join(folder, 'drafts/catalog'), { recursive: true })
+  await writeFile(join(folder, file), 'id,sbp\n1,118\n2,120\n')
+  const { code, out, err } = await waybill('mapping', 'init', file, ...more, '--json')
+  expect([code, err, JSON.parse(out)]).toMatchObject([0, '', { name }])
+  expect((await waybill('mapping', 'init', file, ...more)).code).toBe(2)
+})
+
+test('a draft of two samples has what stands in either, and names the commands for each', async () => {
+  const { waybill, folder } = await createWorkplace()
+  await writeFile(join(folder, 'a.csv'), 'patient id,birthday,sbp\n1,1950-01-02,118\n2,1961-03-04,120\n')
+  await writeFile(join(folder, 'b.csv'), 'patient id,birthday,dbp\n1,1950-01-02,78\n2,1961-03-04,80\n')
+  const { code, out } = await waybill('mapping', 'init', 'a.csv', 'b.csv', '--out', 'x.yaml')
+  expect([code, out]).toEqual([
+    0,
+    expect.stringMatching(/^Drafted x\.yaml: 2 of the catalog found \(.*\)\.\n/),
+  ])
+  const asked = (await readFile(join(folder, 'x.yaml'), 'utf8')).match(/DECIDE:|1900-01-01/g) ?? []
+  expect(out).toContain(`\n${asked.length} lines say DECIDE: decide first. x.cases.yaml has cases`)
+  expect(out.slice(out.indexOf('Next:'))).toBe(
+    [
+      'Next:',
+      '  waybill mapping check x.yaml --export a.csv',
+      '  waybill mapping check x.yaml --export b.csv',
+      '  waybill mapping preview x.yaml a.csv',
+      '  waybill mapping test x.yaml',
+      '',
+    ].join('\n'),
+  )
+})
+
+test('a skeleton has no cases, and none are told', async () => {
+  const { waybill, folder } = await createWorkplace()
+  await writeFile(join(folder, 'x.csv'), 'colour,shape\nred,round\nblue,square\n')
+  const { code, out } = await waybill('mapping', 'init', 'x.csv', '--out', 'x.yaml', '--json')
+  expect([code, Object.keys(JSON.parse(out))]).toEqual([0, ['mapping', 'name', 'found', 'decide']])
+  await expect(readFile(join(folder, 'x.cases.yaml'))).rejects.toThrow('ENOENT')
+})

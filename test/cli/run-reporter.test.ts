@@ -3,6 +3,7 @@ import { createRunReporter, tellingWaits } from '../../src/cli/run-reporter.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { type Counts, noCounts } from '../../src/model/balance.ts'
 import { WaybillError } from '../../src/model/errors.ts'
+import { createRunEvents } from '../../src/run/events.ts'
 import { waitsLines, waitsText } from '../../src/story/words.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { createProgress, NO_PROGRESS, type ProgressState } from '../../src/telemetry/progress.ts'
@@ -574,7 +575,8 @@ test('a command that runs no job itself tells of its wait on standard error', ()
     written += text
   }
   const logger = createLogger(sink, undefined, () => 0)
-  tellingWaits({ logger, writeError }).waitingForRun?.({ job: 'nightly', owner: 'host:1', since: 0 })
+  const events = createRunEvents(tellingWaits({ logger, writeError }))
+  events.emit({ type: 'waitingForRun', job: 'nightly', owner: 'host:1', since: 0 })
   expect(written).toMatch(
     /warn {2}waiting for another run, which goes first: nightly \(host:1, since 1970-01-01T00:00:00\.000Z\) job=nightly\n$/,
   )

@@ -957,3 +957,24 @@ test('a schedule that runs jobs by itself tells where the records go', async () 
   const { err } = await type('schedule')
   expect(err).toContain(`Records go to ${GATEWAY}.\n`)
 })
+
+test.each([
+  ['nightly', 'weekly'],
+  ['weekly', 'nightly'],
+])(
+  'expect ends with the highest exit code of all jobs, also where %s lacks its exports and %s its folder',
+  async (missing, gone) => {
+    const { type, job } = await openMachine()
+    const expected = JOB.replace('.csv" }', '.csv", expect: { by: "0 6 * * *", zone: Etc/UTC } }')
+    await job(missing, expected)
+    expect((await type('expect')).code).toBe(1)
+    await job(gone, expected.replace('from: ..,', 'from: ../gone/away,'))
+    const { code, out } = await type('expect')
+    expect([code, out.match(/^\w+: \w+/gm)?.toSorted()]).toEqual([
+      2,
+      [`${gone}: unreachable`, `${missing}: missing`].toSorted(),
+    ])
+    const json = await type('expect', '--json')
+    expect([json.code, JSON.parse(json.out)]).toMatchObject([2, { exit: 2 }])
+  },
+)

@@ -312,3 +312,11 @@ test('mapping check ends with 1 where a line is still to be decided', async () =
     { mappings: [{ mapping: 'clinic', ok: false, undecided: [line] }] },
   ])
 })
+
+test('mapping check of an export without columns lacks none', async () => {
+  const { waybill } = await withMappings()
+  const sample = join(PROJECT, 'samples/inbox/northlab_oru_20260302.ndjson')
+  const { out, err } = await waybill('mapping', 'check', 'northlab-oru', '--export', sample, '--rows', '5')
+  expect([err, out]).toEqual(['', expect.stringMatching(/^northlab-oru is well-formed.*\n/)])
+  expect(out).toMatch(/^Rows +read 5 = /m)
+})

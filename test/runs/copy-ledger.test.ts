@@ -55,3 +55,16 @@ test('a ledger behind a link is not written', async () => {
     ...{ code: 'home-unusable', message: expect.stringContaining('link') },
   })
 })
+
+test('the database of --to is asked, whatever the settings name', async () => {
+  const home = await temporaryFolder()
+  const ofFile = readSettings({ WAYBILL_HOME: home }, home)
+  const application = createApplication('0', ofFile, () => {}, new AbortController().signal)
+  await (await application.openLedger()).close()
+  for (const WAYBILL_LEDGER of [undefined, 'postgres://waybill@127.0.0.1:2/waybill']) {
+    const settings = readSettings({ WAYBILL_HOME: home, WAYBILL_LEDGER }, home)
+    await expect(copyLedger({ ...application, settings }, NOWHERE)).rejects.toMatchObject({
+      ...{ code: 'ledger-unusable', message: expect.stringContaining('127.0.0.1:1') },
+    })
+  }
+})

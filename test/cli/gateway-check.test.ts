@@ -321,16 +321,38 @@ async function serveByCommand(...options: string[]) {
     (context) => ({
       ...context,
       ...{ interrupt: interrupt.signal, now: () => clock.now },
-      out: (line) => listening.resolve(z.object({ url: z.string() }).parse(JSON.parse(`${line}`)).url),
+      out: (lines) => listening.resolve([lines].flat().join('\n')),
     }),
-    ...['gateway', '--port', '0', '--json', ...options],
+    ...['gateway', '--port', '0', ...options],
   )
   onTestFinished(async () => {
     interrupt.abort()
     await running
   })
-  return { url: await listening.promise, clock }
+  const said = await listening.promise
+  return { said, url: /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0] ?? expect.fail(said), clock }
 }
+
+test.each([
+  [[], 'in memory', 'any-key', 'any-token'],
+  [
+    ['--data', 'gateway.sqlite', '--api-key', 'k-1', 'k-2', '--token', 'a b'],
+    'gateway.sqlite',
+    'k-1',
+    "'a b'",
+  ],
+])(
+  'the gateway of the command with %j says where its records are, and what a job needs',
+  async (options, where, key, token) => {
+    const { said, url } = await serveByCommand(...options)
+    expect(said).toContain(`The reference gateway listens on ${url} (${where}). Ctrl-C ends it.`)
+    expect(said).toContain(
+      `export WAYBILL_GATEWAY_URL=${url} WAYBILL_API_KEY=${key} WAYBILL_ACCESS_TOKEN=${token}\n`,
+    )
+    const { said: json } = await serveByCommand(...options, '--json')
+    expect(JSON.parse(json)).toEqual({ url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) })
+  },
+)
 
 test.each([
   [[], 404],

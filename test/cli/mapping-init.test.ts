@@ -243,6 +243,8 @@ test('one line to decide is told as one', async () => {
   const { waybill, folder } = await createWorkplace()
   const rows = '1,2026-01-02T10:00:00Z,118\n2,2026-03-24T11:00:00Z,120\n'
   await writeFile(join(folder, 'a.csv'), `patient id,screened,sbp\n${rows}`)
-  const { code, out } = await waybill('mapping', 'init', 'a.csv', '--out', 'x.yaml')
+  // In a folder that is not there yet.
+  const { code, out } = await waybill('mapping', 'init', 'a.csv', '--out', 'new/x.yaml')
   expect([code, out]).toEqual([0, expect.stringContaining('\n1 line says DECIDE: decide first.')])
+  expect(out).toContain(': 1 of the catalog found (systolic-bp).\n')
 })

@@ -320,3 +320,10 @@ test('mapping check of an export without columns lacks none', async () => {
   expect([err, out]).toEqual(['', expect.stringMatching(/^northlab-oru is well-formed.*\n/)])
   expect(out).toMatch(/^Rows +read 5 = /m)
 })
+
+test('mapping diff of one row that differs', async () => {
+  const { waybill, mappings } = await withClinic(`${HEADER}${ANN}`)
+  await writeFile(join(mappings, 'other.yaml'), CLINIC.replace('clinic', 'other').replace('"pulse"', 'a1c'))
+  const { code, out } = await waybill('mapping', 'diff', 'clinic', 'other', 'clinic.csv')
+  expect([code, out]).toEqual([1, expect.stringMatching(/^1 of the 1 rows of clinic\.csv differ\.\n/)])
+})

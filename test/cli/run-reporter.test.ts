@@ -581,3 +581,13 @@ test('a command that runs no job itself tells of its wait on standard error', ()
     /warn {2}waiting for another run, which goes first: nightly \(host:1, since 1970-01-01T00:00:00\.000Z\) job=nightly\n$/,
   )
 })
+
+test('the end of an outage has its length', () => {
+  let now = 0
+  const { reporter, start, lines } = reporting('info', () => now)
+  start('one')
+  reporter.outage(AWAY)
+  now = 65_000
+  reporter.outage({ ...AWAY, isOver: true })
+  expect(lines.at(-1)).toMatchObject({ level: 'info', durationMs: 65_000 })
+})

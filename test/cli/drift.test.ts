@@ -74,6 +74,8 @@ test('by default drift is warned about, by the run and by show, and the export i
 
   const dry = await clinic.run('--dry-run')
   expect([dry.code, driftOf(dry)]).toEqual([0, expected])
+  const inWords = await clinic.workplace.waybill('run', 'clinic', '--dry-run')
+  expect(inWords.out).toMatch(/^ warn +b1\.csv +rows +20, usually 50$/m)
   const ended = await clinic.run()
   expect([ended.code, driftOf(ended)]).toEqual([0, expected])
   expect(summaryOf(ended).records.biometric.accepted).toBe(3 * 20)

@@ -1,11 +1,12 @@
 import type { RequestListener } from 'node:http'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import {
   biometric,
   condition,
   startGateway,
 } from '../../packages/reference-gateway/test/gateway-under-test.ts'
+import { HEADERS, PATH, PDF, roi } from '../../packages/reference-gateway/test/requester-under-test.ts'
 import { closedPort } from '../closed-port.ts'
 import { serveRaw } from '../gateway/loopback.ts'
 import { openClinic, REGISTERED_ROW } from './clinic.ts'
@@ -96,7 +97,9 @@ test('an account that the ledger knows is read, and nothing is made up where it 
     'id,day,first,last,born,gender,zip,pulse\nann,2026-03-02,A,B,1980-02-03,FEMALE,04884,61\n',
   )
   expect((await clinic.run()).code).toBe(0)
-  const { results } = reportOf(await waybill('gateway', '--check', url, '--known-account', '--json'))
+  // The address is compared in its normal form.
+  const typed = url.replace('http', 'HTTP')
+  const { results } = reportOf(await waybill('gateway', '--check', typed, '--known-account', '--json'))
   const read = results.find(({ section, row }) => section === 'Biometric record, as read' && row === 'value')
   expect(read?.result).toBe('passed')
   const { url: other } = await startGateway()
@@ -306,4 +309,80 @@ test('wrong use is told: plain http abroad, no credentials, options for serving,
   const unknown = await credible.waybill('gateway', '--check', url, '--account', 'accountId:nobody')
   expect(unknown.code).toBe(2)
   expect(unknown.err).toContain('does not know the account')
+})
+
+/** Serves the reference gateway by its command. @returns its address, and its clock */
+async function serveByCommand(...options: string[]) {
+  const { waybillWith } = await createWorkplace()
+  const interrupt = new AbortController()
+  const listening = Promise.withResolvers<string>()
+  const clock = { now: Date.parse('2026-03-02T12:00:00Z') }
+  const running = waybillWith(
+    (context) => ({
+      ...context,
+      ...{ interrupt: interrupt.signal, now: () => clock.now },
+      out: (lines) => listening.resolve([lines].flat().join('\n')),
+    }),
+    ...['gateway', '--port', '0', ...options],
+  )
+  onTestFinished(async () => {
+    interrupt.abort()
+    await running
+  })
+  const said = await listening.promise
+  return { said, url: /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0] ?? expect.fail(said), clock }
+}
+
+test.each([
+  [[], 'in memory', 'any-key', 'any-token'],
+  [
+    ['--data', 'gateway.sqlite', '--api-key', 'k-1', 'k-2', '--token', 'a b'],
+    'gateway.sqlite',
+    'k-1',
+    "'a b'",
+  ],
+])(
+  'the gateway of the command with %j says where its records are, and what a job needs',
+  async (options, where, key, token) => {
+    const { said, url } = await serveByCommand(...options)
+    expect(said).toContain(`The reference gateway listens on ${url} (${where}). Ctrl-C ends it.`)
+    expect(said).toContain(
+      `export WAYBILL_GATEWAY_URL=${url} WAYBILL_API_KEY=${key} WAYBILL_ACCESS_TOKEN=${token}\n`,
+    )
+    const { said: json } = await serveByCommand(...options, '--json')
+    expect(JSON.parse(json)).toEqual({ url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) })
+  },
+)
+
+test.each([
+  [[], 404],
+  [['--open'], 200],
+])(
+  'the gateway of the command with %j answers about a person whom nobody registered',
+  async (options, status) => {
+    const { url } = await serveByCommand(...options)
+    const whose = 'accountReference=nobody&accountReferenceType=partnerAccountId'
+    const headers = { ...HEADERS, authorization: 'Bearer token' }
+    const answer = await fetch(`${url}/health-profile/biometrics?${whose}`, { headers })
+    expect(answer.status).toBe(status)
+  },
+)
+
+test.each([
+  [[], 30 * 60_000 - 1, 200],
+  [[], 30 * 60_000, 410],
+  [['--upload-lifetime', '2s'], 1_999, 200],
+  [['--upload-lifetime', '2s'], 2_000, 410],
+])('the gateway of the command with %j takes an upload after %i ms: %i', async (options, ms, status) => {
+  const { url, clock } = await serveByCommand(...options)
+  const asked = await fetch(`${url}${PATH}`, {
+    ...{ method: 'PATCH', body: JSON.stringify([roi()]) },
+    headers: { ...HEADERS, 'content-type': 'application/json' },
+  })
+  const Returned = z.object({ data: z.array(z.looseObject({ authorizationUploadUrl: z.string() })) })
+  const [request] = Returned.parse(await asked.json()).data
+  clock.now += ms
+  const headers = { 'content-type': 'application/pdf' }
+  const sent = await fetch(request?.authorizationUploadUrl ?? '', { method: 'PUT', headers, body: PDF })
+  expect(sent.status).toBe(status)
 })

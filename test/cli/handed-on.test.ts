@@ -3,16 +3,23 @@
  * what is printed. All within this process, over a ledger in memory.
  */
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import type { CommandContext } from '../../src/cli/command-form.ts'
+import { readJob } from '../../src/definitions/definition-files.ts'
+import { keyOf, nameOf } from '../../src/definitions/notify-definition.ts'
+import { watchedSources } from '../../src/expect/expectation-watch.ts'
 import { type Exception, noTallies, type RunLedger } from '../../src/ledger/ledger.ts'
 import type { RunRequest, TicketEnd, Tickets } from '../../src/ledger/tickets.ts'
 import { noCounts } from '../../src/model/balance.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import { noteRefusedStart } from '../../src/needs/refused-starts.ts'
+import { serve } from '../gateway/loopback.ts'
 import { beginExport, beginRun, openChunk, passingLedger, settleChunk } from '../ledger/begun-run.ts'
+import { SECRET } from '../notify/hook-server.ts'
 import { createWorkplace, type Ended, PROJECT } from './command-line.ts'
 
 const GATEWAY = 'https://gateway.test'
@@ -56,9 +63,10 @@ type Begun = Parameters<typeof beginRun>[2]
  * @param ends of the tickets, one after the other; the last one of all others
  */
 async function openMachine(...ends: readonly TicketEnd[]) {
-  const { waybillWith, job, folder, home } = await createWorkplace({
+  const { waybillWith, job, folder, home, environment } = await createWorkplace({
     ...{ WAYBILL_GATEWAY_URL: GATEWAY, WAYBILL_API_KEY: 'a', WAYBILL_ACCESS_TOKEN: 't' },
     ...{ WAYBILL_LEDGER: 'postgres://db/waybill', WAYBILL_RUN_BY: 'workers', WAYBILL_KEY: 'k'.repeat(64) },
+    WAYBILL_WEBHOOK_SECRET: SECRET,
   })
   for (const name of ['nightly', 'weekly']) await job(name, JOB)
   await mkdir(home, { mode: 0o700 })
@@ -71,9 +79,14 @@ async function openMachine(...ends: readonly TicketEnd[]) {
     await ledger.leases.release(run.lease)
   }
   /** Begins and ends a run of one export that left something behind. */
-  const leave = async (id: string, left: readonly Exception[], start: Begun = {}): Promise<void> => {
+  const leave = async (
+    id: string,
+    left: readonly Exception[],
+    start: Begun = {},
+    exportId = id,
+  ): Promise<void> => {
     const run = await begin(id, start)
-    const exportRow = await beginExport(run, { exportId: id, name: `${id}.csv`, sha256: id })
+    const exportRow = await beginExport(run, { exportId, name: `${id}.csv`, sha256: id })
     const counts = noCounts()
     const { length: inDoubt } = left.filter(({ outcome }) => outcome === 'in-doubt')
     Object.assign(counts.rows, { read: left.length, mapped: left.length })
@@ -110,6 +123,7 @@ async function openMachine(...ends: readonly TicketEnd[]) {
     close: async () => {},
   }
   const clock = { now: START + 30_000 }
+  const around: { terminal?: CommandContext['terminal']; input?: CommandContext['input'] } = {}
   let sleep = async (_ms: number): Promise<unknown> => undefined
   const type = (...args: string[]): Promise<Ended> =>
     waybillWith(
@@ -118,11 +132,27 @@ async function openMachine(...ends: readonly TicketEnd[]) {
         ...{ user: 'ann', interrupt: interrupt.signal, now: () => clock.now, isDead: () => false },
         ...{ openLedger: async () => kept, readLedger: async () => kept, openTickets: async () => tickets },
         sleep: async (ms: number) => void (await sleep(ms)),
+        ...around,
       }),
       ...args,
     )
   return {
-    ...{ type, ledger, begin, end, leave, sent, lanes, folder, home, interrupt, clock, job },
+    ...{
+      type,
+      ledger,
+      begin,
+      end,
+      leave,
+      sent,
+      lanes,
+      folder,
+      home,
+      interrupt,
+      clock,
+      job,
+      around,
+      environment,
+    },
     onEnd(act: () => void) {
       onEnd = act
     },
@@ -716,3 +746,235 @@ test.each([
   const { out } = await type('runs', '--limit', `${limit}`, '--page', `${page}`)
   expect(/^.* runs, page .*$/m.exec(out)?.[0]).toBe(expected)
 })
+
+test('trace names each pruned run that has read the export', async () => {
+  const { type, leave, ledger } = await openMachine()
+  const exportId = 'e'.repeat(16)
+  for (const id of ['old-1', 'old-2', 'new']) await leave(id, [{ ...REJECTED, row: 10 }], {}, exportId)
+  const pruned = Date.parse('2026-03-05T10:00:00Z')
+  for (const id of ['old-1', 'old-2']) await ledger.pruning.mark(id, new Map(), pruned)
+  const { out } = await type('trace', `${exportId}-000010-weight-cccccccc`)
+  expect(out.match(/^Run .*$/gm)).toEqual([
+    'Run          new, chunk 1: rejected',
+    'Run          old-2: pruned on 2026-03-05',
+    'Run          old-1: pruned on 2026-03-05',
+  ])
+})
+
+test('prune says of each run why it keeps its detail, and counts those of an earlier pruning', async () => {
+  const { type, leave, begin, end, ledger, clock } = await openMachine()
+  const range = { from: '2026-01-01', to: '2026-01-31' }
+  await leave('marked', [REJECTED])
+  await ledger.pruning.mark('marked', new Map(), START)
+  await leave('original', [REJECTED])
+  await leave('doubtful', [DOUBTFUL], { origin: { run: 'original', selection: 'left-behind' } })
+  await end(await begin('fill', { backfill: range }), 'interrupted')
+  await leave('of-weekly', [REJECTED], { job: 'weekly' })
+  await begin('under-way', { job: 'weekly', startedAt: START + 20_000 })
+  clock.now = START + 10_000
+  const prune = async (...args: string[]): Promise<string[]> =>
+    linesOf(await type('prune', '--older-than', '1s', ...args))
+  const first = await prune()
+  expect(first.slice(first.indexOf('Kept, though older:') + 1, -1).toSorted()).toEqual([
+    'doubtful has records in doubt; to look them up: waybill reconcile doubtful',
+    'fill unfinished; to finish it: waybill backfill nightly --from 2026-01-01 --to 2026-01-31',
+    'of-weekly its job is under way (run under-way); prune again afterwards',
+    'original run doubtful, younger or kept, has retried what it left behind',
+  ])
+  expect(first.slice(0, 2)).toEqual([
+    'Removed the detail of 1 run that ended before 2026-03-02T07:15Z.',
+    'Also of an earlier, interrupted pruning: 1.',
+  ])
+})
+
+test.each<[string, number, number, readonly string[], number]>([
+  ['no notice waits', 0, 0, [], 0],
+  ['one is delivered', 1, 0, ['delivered 1 notice of before'], 0],
+  ['one is not', 0, 1, ['waiting 1 notice of before'], 1],
+  ['of three one is not', 2, 1, ['delivered 2 notices of before', 'waiting 1 notice of before'], 1],
+])('notify, where %s', async (_, good, bad, expected, exit) => {
+  const { type, ledger, job } = await openMachine()
+  const { url } = await serve(({ body }) => ({ status: body.includes('"bad') ? 404 : 204 }))
+  const target = { webhook: `${url}/hook`, on: 'failure' as const }
+  await job('nightly', `${JOB}notify: { webhook: "${target.webhook}" }\n`)
+  const notice = { kind: 'run-ended', job: 'nightly', gateway: GATEWAY, failure: true, at: START, text: [] }
+  const rows = ['good', 'good', 'bad'].map((one, at) => ({
+    ...{ messageId: `msg_${at}`, kind: notice.kind, subject: `${one} ${at}` },
+    ...{ target: keyOf(target), address: nameOf(target) },
+    notice: JSON.stringify({ ...notice, subject: `${one} ${at}`, title: one, next: [], data: {} }),
+  }))
+  const jobId = await ledger.jobs.id('nightly', GATEWAY)
+  await ledger.notifications.add(jobId, [...rows.slice(0, good), ...rows.slice(2, 2 + bad)], START)
+  const ended = await type('notify', 'nightly')
+  expect([ended.code, linesOf(ended)]).toEqual([exit, [`delivered ${nameOf(target)}`, ...expected]])
+})
+
+test.each([
+  ['accounts forget', '0 of 1 account at https://other.test forgotten;'],
+  ['accounts confirm', '1 person at https://other.test confirmed;'],
+  ['accounts erase --dry-run', 'Would erase 1 account at https://other.test;'],
+])('%s --job is at the gateway of the job', async (args, expected) => {
+  const { type, folder, job, environment } = await openMachine()
+  delete environment['WAYBILL_GATEWAY_URL']
+  await job('elsewhere', `${JOB}gateway: https://other.test\n`)
+  await writeFile(join(folder, 'ids.csv'), 'partnerAccountId\nann\n')
+  const { out, err } = await type(...words(args), '--file', 'ids.csv', '--job', 'elsewhere')
+  expect([out.slice(0, expected.length), err]).toEqual([expected, ''])
+})
+
+test('accounts export --file has the people of that file', async () => {
+  const { type, folder } = await openMachine()
+  const sample = await readFile(join(PROJECT, 'samples/inbox/acme_screening_20260302.csv'), 'utf8')
+  const lines = sample.split('\n')
+  // The first row of the sample is of somebody who did not come.
+  await writeFile(join(folder, 'night_20260101.csv'), lines.slice(0, 3).join('\n'))
+  await writeFile(join(folder, 'other.csv'), lines.slice(0, 5).join('\n'))
+  const people = async (...args: string[]): Promise<unknown> =>
+    JSON.parse((await type('accounts', 'export', 'nightly', '--json', ...args)).out)
+  expect(await people('--out', 'a.csv')).toMatchObject({ written: 0, unknown: 1 })
+  expect(await people('--out', 'b.csv', '--file', 'other.csv')).toMatchObject({ written: 0, unknown: 3 })
+})
+
+test.each([
+  ['terminal', { terminal: false as const, input: () => Readable.from(['no\n']) }],
+  ['input', { terminal: () => 80, input: undefined }],
+])('accounts are not erased without a %s to confirm it', async (_, given) => {
+  const { type, folder, around } = await openMachine()
+  await writeFile(join(folder, 'ids.csv'), 'partnerAccountId\nann\n')
+  Object.assign(around, given)
+  const { code, err } = await type('accounts', 'erase', '--file', 'ids.csv')
+  expect([code, err]).toEqual([2, expect.stringContaining('there is no terminal to confirm it')])
+})
+
+test('logs say that the log has no line of a run', async () => {
+  const { type, leave, folder, environment } = await openMachine()
+  await leave('run-2', [])
+  const log = join(folder, 'waybill.log')
+  await writeFile(log, `${JSON.stringify({ timestamp: 't', level: 'info', message: 'm', run: 'run-1' })}\n`)
+  environment['WAYBILL_LOG_FILE'] = log
+  const none = 'The log has no lines of this run: the run started without a log file, or the lines are gone.'
+  expect(linesOf(await type('logs', 'run-2'))).toEqual([none])
+  expect(linesOf(await type('logs', 'run-1'))).toEqual(['t info m'])
+})
+
+test('schedule --explain tells why the run waits, and how many exports were strangely small', async () => {
+  const { type, begin, ledger, job, folder } = await openMachine()
+  const expected = 'expect: { by: "0 6 * * *", zone: Etc/UTC, size: 50% }'
+  await job('nightly', JOB.replace('.csv" }', `.csv", ${expected} }`))
+  const run = await begin('under-way')
+  const waits = { since: START, givesUpAt: START + 60_000, class: 'unavailable', what: '503', pending: 7 }
+  await run.noteOutage(JSON.stringify(waits))
+  const explain = async (): Promise<string> => (await type('schedule', '--explain', 'nightly')).out
+  expect(await explain()).toMatch(
+    /under way since 2026-03-02T07:15:00Z, by process \S+; it waits for the gateway since 2026-03-02T07:15:00Z, .*7 records are pending$/m,
+  )
+  const folders = { jobs: join(folder, 'jobs'), mappings: join(PROJECT, 'mappings') }
+  const [watched] = watchedSources(await readJob(folders, 'nightly'))
+  const { key } = watched ?? expect.fail('nothing is expected')
+  const judged = { ...key, due: START, judged_at: START, state: 'arrived' as const, expected: 3, arrived: 3 }
+  await ledger.expectations.judge({ ...judged, small: 2, known: '[]' })
+  expect(await explain()).toContain('arrived (3 of 3, 2 strangely small)')
+})
+
+test('a report replaces an earlier one of its run alone, and its size is told in bytes', async () => {
+  const { type, leave, folder } = await openMachine()
+  await leave('run-2', [REJECTED])
+  const report = (run: string, out: string): Promise<Ended> => type('report', run, '--out', out, '--json')
+  for (let times = 0; times < 2; times++) {
+    const { code, out } = await report('run-2', 'r.html')
+    const { size } = await stat(join(folder, 'r.html'))
+    expect([code, JSON.parse(out)]).toMatchObject([0, { run: 'run-2', bytes: size }])
+  }
+  await writeFile(join(folder, 'other.html'), 'other')
+  await mkdir(join(folder, 'folder'))
+  for (const [run, file] of [
+    ['run-1', 'r.html'],
+    ['run-2', 'other.html'],
+    ['run-2', 'folder'],
+    ['run-2', 'other.html/r.html'],
+  ] as const) {
+    const { code, err } = await report(run, file)
+    const path = join(folder, file)
+    expect([code, err]).toEqual([
+      2,
+      expect.stringContaining(`${path} exists already, and is not a report of run ${run}`),
+    ])
+  }
+})
+
+test.each([
+  [
+    { owner: 'there:7#boot.1', begun_at: START - 86_400_000 },
+    'there:7, which started it at 2026-03-01 07:15 UTC',
+  ],
+  [{}, 'a process'],
+])('a schedule tells whose fire was left running: %j', async (change, who) => {
+  const { type, ledger, job, interrupt, onSleep } = await openMachine()
+  const cron = '0 7 * * *'
+  await job('nightly', `${JOB}schedule: { cron: "${cron}", zone: Etc/UTC, missed: once }\n`)
+  const jobId = await ledger.jobs.id('nightly', GATEWAY)
+  const due = START - 900_000
+  await ledger.fires.comeDue(jobId, undefined, { cron, zone: 'Etc/UTC', seenUntil: START }, [due])
+  for (const fire of await ledger.fires.open(jobId)) await ledger.fires.move(fire, 'begin', change)
+  onSleep(async () => interrupt.abort(new WaybillError('interrupted', 'by hand')))
+  const { err } = await type('schedule')
+  expect(err).toContain(
+    `warn  the fire of 2026-03-02 07:00 UTC was interrupted: its process has ended: ${who} job=nightly`,
+  )
+})
+
+test('a refused run of nothing to read is no warning of the schedule', async () => {
+  const words = { message: 'nothing is there', remedy: 'Wait.', findings: [] }
+  const { type, job, interrupt, onSleep, clock } = await openMachine({ exit: 2, code: 'exports-none', words })
+  await job('nightly', `${JOB}schedule: { cron: "16 7 * * *", zone: Etc/UTC, missed: once }\n`)
+  onSleep(async (ms) => {
+    for (let turn = 0; turn < 50; turn++) await setImmediate()
+    clock.now += ms
+    if (clock.now > START + 120_000) interrupt.abort(new WaybillError('interrupted', 'by hand'))
+  })
+  const { err } = await type('schedule')
+  expect(err).toMatch(/ info {2}the fire of 2026-03-02 07:16 UTC has ended: found no exports job=nightly/)
+})
+
+test('the count of a plan leaves nothing on the terminal', async () => {
+  const { type, folder, around } = await openMachine()
+  await writeFile(join(folder, 'night_20260105.csv'), 'a\n')
+  around.terminal = () => 80
+  const { err } = await type(...words(FILL), '--dry-run')
+  expect(err.split('\r\u001b[2K')).toEqual(['', '1 of 1: counting night_20260105.csv', ''])
+})
+
+test('a schedule that runs jobs by itself tells where the records go', async () => {
+  const { type, job, interrupt, onSleep, clock, environment, folder } = await openMachine()
+  delete environment['WAYBILL_RUN_BY']
+  await job('nightly', `${JOB}schedule: { cron: "16 7 * * *", zone: Etc/UTC, missed: once }\n`)
+  await writeFile(join(folder, 'night_20260105.csv'), 'a\n1\n')
+  onSleep(async (ms) => {
+    for (let turn = 0; turn < 50; turn++) await setImmediate()
+    clock.now += ms
+    if (clock.now > START + 120_000) interrupt.abort(new WaybillError('interrupted', 'by hand'))
+  })
+  const { err } = await type('schedule')
+  expect(err).toContain(`Records go to ${GATEWAY}.\n`)
+})
+
+test.each([
+  ['nightly', 'weekly'],
+  ['weekly', 'nightly'],
+])(
+  'expect ends with the highest exit code of all jobs, also where %s lacks its exports and %s its folder',
+  async (missing, gone) => {
+    const { type, job } = await openMachine()
+    const expected = JOB.replace('.csv" }', '.csv", expect: { by: "0 6 * * *", zone: Etc/UTC } }')
+    await job(missing, expected)
+    expect((await type('expect')).code).toBe(1)
+    await job(gone, expected.replace('from: ..,', 'from: ../gone/away,'))
+    const { code, out } = await type('expect')
+    expect([code, out.match(/^\w+: \w+/gm)?.toSorted()]).toEqual([
+      2,
+      [`${gone}: unreachable`, `${missing}: missing`].toSorted(),
+    ])
+    const json = await type('expect', '--json')
+    expect([json.code, JSON.parse(json.out)]).toMatchObject([2, { exit: 2 }])
+  },
+)

@@ -1,8 +1,10 @@
 import { copyFile, cp, readFile, writeFile } from 'node:fs/promises'
 import { get } from 'node:http'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { z } from 'zod'
+import { closedPort } from '../closed-port.ts'
 import { openBrowser, photograph } from '../story/report/browser.ts'
 import { createWorkplace, PROJECT } from './command-line.ts'
 
@@ -31,6 +33,7 @@ async function editing(
   name = 'acme-onsite',
   sample = SAMPLE,
   written?: (text: string) => string,
+  options: readonly string[] = [],
 ): Promise<Editing> {
   const { folder } = await createWorkplace()
   const mappings = join(folder, 'mappings')
@@ -48,7 +51,7 @@ async function editing(
       interrupt: interrupt.signal,
       out: (lines) => print([lines].flat().join('\n')),
     }),
-    ...['mapping', 'edit', name, path],
+    ...['mapping', 'edit', name, path, ...options],
   )
   const end = async (): Promise<number | null> => {
     interrupt.abort()
@@ -276,4 +279,65 @@ test('of a mapping that is not there it says so, and opens no page', async () =>
   await writeFile(join(folder, 'e.csv'), SAMPLE)
   const { code, err } = await waybill('mapping', 'edit', 'nobodys', 'e.csv')
   expect([code, err]).toEqual([2, expect.stringContaining('mapping-not-found')])
+})
+
+/** The page by its address alone, and what it is sent when something is saved. */
+async function followed(url: string) {
+  const { origin } = new URL(url)
+  const entered = await fetch(url, { redirect: 'manual' })
+  const headers = { cookie: (entered.headers.get('set-cookie') ?? '').replace(/;.*/, '') }
+  const page = await (await fetch(origin, { headers })).text()
+  const events = await fetch(`${origin}/events`, { headers, signal: AbortSignal.timeout(30_000) })
+  const pieces = events.body?.pipeThrough(new TextDecoderStream()).getReader()
+  let text = ''
+  /** Reads on until the page as it was sent last is that which is waited for. */
+  const until = async (isIt: (page: string) => boolean): Promise<string> => {
+    for (;;) {
+      const [first = '', ...others] = text.split('\n\n')
+      if (others.length > 0) {
+        text = others.join('\n\n')
+        const [, data] = /^data: (.*)$/.exec(first) ?? []
+        const sent = data === undefined ? undefined : z.string().parse(JSON.parse(data))
+        if (sent !== undefined && isIt(sent)) return sent
+        continue
+      }
+      const piece = await pieces?.read()
+      if (piece?.value === undefined) expect.fail('the events have ended')
+      text += piece.value
+    }
+  }
+  return { page, until }
+}
+
+test('a page has as many rows as asked for, and as many of the others that have something rejected', async () => {
+  const [head = '', good = '', bad = ''] = SAMPLE.split('\n')
+  const rows = [good, bad, good, bad, bad, good, bad, bad].map((row, at) =>
+    row.replace(/^P-./, `P-${at + 1}`),
+  )
+  const port = await closedPort()
+  const options = ['--limit', '2', '--port', `${port}`]
+  const ignoring = (text: string) => text.replace('  skipWhen:', '  ignore: [site, remarks]\n  skipWhen:')
+  const { url } = await editing('acme-onsite', [head, ...rows, ''].join('\n'), ignoring, options)
+  expect(new URL(url).port).toBe(`${port}`)
+  const { page } = await followed(url)
+  // The first two rows, and two more of those with a pressure that is no number.
+  expect(page.match(/P-\d\|/g)).toEqual(['P-1|', 'P-2|', 'P-4|', 'P-5|'])
+  expect(page).not.toContain('Unread columns')
+})
+
+test('a page keeps the changes of a save that is reported again, and follows the catalog, also a broken one', async () => {
+  const { url, file, change } = await editing()
+  const { until } = await followed(url)
+  const hasProblem = (sent: string): boolean => sent.includes('id="problem"')
+  const hasChanges = (sent: string): boolean => sent.includes('2 of the 2 rows')
+  await change('sbp', 'pulse')
+  await until(hasChanges)
+  await writeFile(file, await readFile(file, 'utf8'))
+  expect(hasChanges(await until((sent) => !hasProblem(sent)))).toBe(true)
+  const catalog = join(dirname(file), 'catalog/biometrics.yaml')
+  const text = await readFile(catalog, 'utf8')
+  await writeFile(catalog, `${text}\nbroken: [`)
+  await until(hasProblem)
+  await writeFile(catalog, text)
+  expect(hasChanges(await until((sent) => !hasProblem(sent)))).toBe(true)
 })

@@ -153,6 +153,15 @@ test('several samples are judged together, beside what the mappings of the folde
     ].join('\n'),
   )
   await writeFile(join(mappings, 'broken.yaml'), 'mapping: [')
+  // What is still open elsewhere decides nothing here.
+  const undecided = (await readFile(join(mappings, 'first.yaml'), 'utf8')).replace(
+    'mapping: first',
+    'mapping: open',
+  )
+  await writeFile(
+    join(mappings, 'before.yaml'),
+    `${undecided.replace('unit: lb', 'unit: kg')}# DECIDE: is it so?\n`,
+  )
   await writeFile(join(folder, 'a.csv'), 'mrn,seen,wt\n1,03/04/2026,122\n')
   await writeFile(join(folder, 'b.csv'), 'mrn,seen,wt,sbp\n2,05/04/2026,124,118\n')
   const init = await waybill('mapping', 'init', 'a.csv', 'b.csv', '--name', 'second')
@@ -163,5 +172,79 @@ test('several samples are judged together, beside what the mappings of the folde
   expect(text).toContain(`{ from: seen, format: dd/MM/yyyy, zone: America/Denver } ${says}`)
   expect(text).toContain(`body-weight: { from: wt, unit: lb } ${says}`)
   expect(text).toContain('DECIDE: b.csv differs from a.csv: only it has sbp.')
+  expect(text).not.toContain('before.yaml')
   expect((await waybill('mapping', 'test', 'second')).code).toBe(0)
+})
+
+test.each([
+  ['Acme_Export_202603.csv', [], 'acme-export'],
+  ['a__b.2026.csv', [], 'a-b'],
+  ['12345.csv', [], '12345'],
+  ['20260302.csv', [], 'draft'],
+  ['x.csv', ['--out', 'of-file.yml'], 'of-file'],
+  ['x.csv', ['--name', 'given', '--out', 'of-file.yaml'], 'given'],
+])('the draft of %s with %j has the name %s', async (file, more, name) => {
+  const { waybill, folder } = await createWorkplace({ WAYBILL_MAPPINGS: 'drafts' })
+  await cp(join(PROJECT, 'mappings/catalog'), join(folder, 'drafts/catalog'), { recursive: true })
+  await writeFile(join(folder, file), 'id,sbp\n1,118\n2,120\n')
+  const { code, out, err } = await waybill('mapping', 'init', file, ...more, '--json')
+  expect([code, err, JSON.parse(out)]).toMatchObject([0, '', { name }])
+})
+
+test('a draft of two samples has what stands in either, and names the commands for each', async () => {
+  const { waybill, folder } = await createWorkplace()
+  await writeFile(join(folder, 'a.csv'), 'patient id,birthday,sbp\n1,1950-01-02,118\n2,1961-03-04,120\n')
+  await writeFile(join(folder, 'b.csv'), 'patient id,birthday,dbp\n1,1950-01-02,78\n2,1961-03-04,80\n')
+  const { code, out } = await waybill('mapping', 'init', 'a.csv', 'b.csv', '--out', 'x.yaml')
+  expect([code, out]).toEqual([
+    0,
+    expect.stringMatching(/^Drafted x\.yaml: 2 of the catalog found \(.*\)\.\n/),
+  ])
+  const asked = (await readFile(join(folder, 'x.yaml'), 'utf8')).match(/DECIDE:|1900-01-01/g) ?? []
+  expect(out).toContain(`\n${asked.length} lines say DECIDE: decide first. x.cases.yaml has cases`)
+  expect(out.slice(out.indexOf('Next:'))).toBe(
+    [
+      'Next:',
+      '  waybill mapping check x.yaml --export a.csv',
+      '  waybill mapping check x.yaml --export b.csv',
+      '  waybill mapping preview x.yaml a.csv',
+      '  waybill mapping test x.yaml',
+      '',
+    ].join('\n'),
+  )
+})
+
+test('a skeleton has no cases, and none are told', async () => {
+  const { waybill, folder } = await createWorkplace()
+  await writeFile(join(folder, 'x.csv'), 'colour,shape\nred,round\nblue,square\n')
+  const { code, out } = await waybill('mapping', 'init', 'x.csv', '--out', 'x.yaml', '--json')
+  expect([code, Object.keys(JSON.parse(out))]).toEqual([0, ['mapping', 'name', 'found', 'decide']])
+  await expect(readFile(join(folder, 'x.cases.yaml'))).rejects.toThrow('ENOENT')
+})
+
+test.each<[string, string | Uint8Array, string, string]>([
+  ['empty.csv', '', 'export-empty', 'Ask the vendor'],
+  [
+    'cut.xlsx',
+    Buffer.from('PK\u0003\u0004cut off'),
+    'export-unreadable',
+    'See that the file has arrived whole',
+  ],
+  ['odd.csv', 'id,"sbp\n1,2\n', 'export-unreadable', 'If it is CSV or JSON in an unusual form'],
+])('a sample that cannot be read is refused with what helps: %s', async (file, content, code, remedy) => {
+  const { waybill, folder } = await createWorkplace()
+  await writeFile(join(folder, file), content)
+  const refused = await waybill('mapping', 'init', file, '--out', 'x.yaml')
+  expect([refused.code, refused.err]).toEqual([2, expect.stringContaining(`error ${code}: `)])
+  expect(refused.err).toContain(`What to do: ${remedy}`)
+})
+
+test('one line to decide is told as one', async () => {
+  const { waybill, folder } = await createWorkplace()
+  const rows = '1,2026-01-02T10:00:00Z,118\n2,2026-03-24T11:00:00Z,120\n'
+  await writeFile(join(folder, 'a.csv'), `patient id,screened,sbp\n${rows}`)
+  // In a folder that is not there yet.
+  const { code, out } = await waybill('mapping', 'init', 'a.csv', '--out', 'new/x.yaml')
+  expect([code, out]).toEqual([0, expect.stringContaining('\n1 line says DECIDE: decide first.')])
+  expect(out).toContain(': 1 of the catalog found (systolic-bp).\n')
 })

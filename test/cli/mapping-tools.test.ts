@@ -1,6 +1,7 @@
-import { copyFile, cp, readFile, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, cp, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { ANN, BEN, CLINIC, HEADER } from './clinic.ts'
 import { createWorkplace, PROJECT, type Workplace } from './command-line.ts'
 
 const GOLDEN = join(import.meta.dirname, 'golden')
@@ -36,6 +37,8 @@ test('mapping test runs the cases, shows what differs, and writes it when told t
   const failed = await waybill('mapping', 'test')
   expect(failed.code).toBe(1)
   expect(failed.out).toContain('northlab-oru: 7 cases, all as expected')
+  // Its cases give the rows of the joined export.
+  expect(failed.out).toMatch(/^fhir-care-team: \d+ cases, all as expected$/m)
   const acme = failed.out.slice(failed.out.indexOf(ACME), failed.out.indexOf('fhir-bundle'))
   await expect(acme).toMatchFileSnapshot(join(GOLDEN, 'mapping-test-failed.txt'))
 
@@ -182,4 +185,145 @@ test('mapping diff shows which records would change', async () => {
     rows: { read: 3, different: 3 },
     examples: [{ row: 1 }],
   })
+})
+
+/** Three rows: one good, one whose weight has an unknown unit, one without a date. */
+const CLINIC_SAMPLE = `${HEADER}${ANN}${BEN.replace('kg', 'parsec')}cat,never,63,5.3,72.5,kg,fine\n`
+
+/** A workplace with the mapping `clinic` and its sample. */
+async function withClinic(sample = CLINIC_SAMPLE): Promise<Workplace & { mappings: string }> {
+  const workplace = await withMappings()
+  await writeFile(join(workplace.mappings, 'clinic.yaml'), CLINIC)
+  await writeFile(join(workplace.folder, 'clinic.csv'), sample)
+  return workplace
+}
+
+const HEALTH_DATA = 'The following is health data of people. Nothing is sent.\n'
+
+test.each<[string, number, readonly string[], string]>([
+  ['', 0, ['row 1, line 2: mapped', 'row 2, line 3: mapped', 'row 3, line 4: rejected'], HEALTH_DATA],
+  ['--limit 1', 0, ['row 1, line 2: mapped'], HEALTH_DATA],
+  ['--row 2', 0, ['row 2, line 3: mapped'], HEALTH_DATA],
+  ['--row 4', 2, [], `${HEALTH_DATA}clinic.csv has no row 4.\n`],
+])('mapping preview %s', async (args, exit, rows, said) => {
+  const { waybill } = await withClinic()
+  const { code, out, err } = await waybill(
+    ...['mapping', 'preview', 'clinic', 'clinic.csv'],
+    ...args.split(' ').filter((word) => word !== ''),
+  )
+  expect([code, err, [...out.matchAll(/^── (.*) ─+$/gm)].map(([, row]) => row)]).toEqual([exit, said, rows])
+  // The fit is of all rows, also of those that are not shown; of one row there is none.
+  expect(/^Keys +(.*)$/m.exec(out)?.[1]).toBe(args.startsWith('--row') ? undefined : '2 row keys')
+})
+
+test('mapping preview as JSON has the reason of each rejected record and row; as a page, its mapping and export', async () => {
+  const { waybill, folder } = await withClinic()
+  const preview = (...args: string[]) => waybill('mapping', 'preview', 'clinic', 'clinic.csv', ...args)
+  const json = await preview('--json')
+  const rows = json.out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect([json.code, json.err, rows]).toMatchObject([
+    0,
+    '',
+    [
+      { row: 1, line: 2, outcome: 'mapped', rejected: [] },
+      { row: 2, line: 3, outcome: 'mapped', rejected: [{ rule: 'body-weight' }] },
+      { row: 3, line: 4, outcome: 'rejected', rejected: [], issue: { code: 'date-invalid' } },
+    ],
+  ])
+  expect(rows.map(({ records }) => records.length)).toEqual([3, 2, 0])
+  const page = await preview('--html', 'page.html')
+  expect([page.code, page.err]).toEqual([0, ''])
+  expect(await readFile(join(folder, 'page.html'), 'utf8')).toContain('<title>clinic: clinic.csv</title>')
+})
+
+/** The sample with 300 people whose weights are in pounds, though the column of the mapping has kilograms. */
+const ODD = `${HEADER}${Array.from({ length: 300 }, (_, at) => `p-${at},2026-03-02,61,5.1,${150 + (at % 50)},kg,fine\n`).join('')}`
+
+test('a suspicious fit ends preview and check with 1, in each form; one row is not judged', async () => {
+  const { waybill } = await withClinic(ODD)
+  const preview = (...args: string[]) => waybill('mapping', 'preview', 'clinic', 'clinic.csv', ...args)
+  const told = /body-weight: the median is 174, usually 45 to 125 kg/
+  const plain = await preview('--limit', '1')
+  expect([plain.code, plain.out]).toEqual([1, expect.stringMatching(told)])
+  expect(plain.out).toMatch(/^Keys +300 row keys$/m)
+  for (const form of [['--json'], ['--html', 'page.html']]) {
+    const { code, err } = await preview(...form)
+    expect([form, code, err]).toEqual([form, 1, expect.stringMatching(told)])
+  }
+  expect((await preview('--row', '1')).code).toBe(0)
+  const check = await waybill('mapping', 'check', 'clinic', '--export', 'clinic.csv', '--json')
+  expect([check.code, JSON.parse(check.out)]).toMatchObject([1, { mappings: [{ ok: false }] }])
+})
+
+test.each([1, 250, 256, 257, 300, 301])(
+  'mapping check reads as many rows as it is asked to: %i',
+  async (rows) => {
+    const { waybill } = await withClinic(ODD)
+    const args = ['--export', 'clinic.csv', '--rows', `${rows}`, '--json']
+    const { out } = await waybill('mapping', 'check', 'clinic', ...args)
+    expect(JSON.parse(out)).toMatchObject({ mappings: [{ fit: { rows: { read: Math.min(300, rows) } } }] })
+  },
+)
+
+test('mapping check names one column that nothing reads, and goes through the mappings by name', async () => {
+  const { waybill, mappings } = await withClinic()
+  for (const name of ['b', 'a', 'a-b'])
+    await writeFile(join(mappings, `${name}.yaml`), CLINIC.replace('clinic', name))
+  const fits = await waybill('mapping', 'check', 'clinic', '--export', 'clinic.csv')
+  expect(fits.out).toContain('Columns not read: remark\n')
+  const names = [...(await waybill('mapping', 'check')).out.matchAll(/^(\S+) is well-formed/gm)].map(
+    ([, name]) => name,
+  )
+  expect(names).toEqual(names.toSorted())
+  expect(names).toEqual(expect.arrayContaining(['a', 'a-b', 'b', 'clinic']))
+})
+
+test('cases are found beside a .yml, keep their mode when they are written, and are refused where they cannot be read', async () => {
+  const { waybill, mappings } = await withClinic()
+  await writeFile(join(mappings, 'yml.yml'), CLINIC.replace('clinic', 'yml'))
+  const cases = join(mappings, 'yml.cases.yaml')
+  const row = '{ id: ann, day: 2026-03-02, pulse: "61", a1c: "5.1", weight: "70.5", unit: kg, remark: fine }'
+  await writeFile(cases, `cases:\n  - name: one\n    row: ${row}\n`)
+  await chmod(cases, 0o640)
+  expect((await waybill('mapping', 'test', 'yml')).out).toContain('yml: 1 case, 1 not as expected')
+  expect((await waybill('mapping', 'test', 'yml', '--update')).out).toContain('written; review it as a diff')
+  expect((await stat(cases)).mode & 0o777).toBe(0o640)
+  expect((await waybill('mapping', 'test', 'yml')).out).toContain('yml: 1 case, all as expected')
+  await mkdir(join(mappings, 'clinic.cases.yaml'))
+  for (const command of ['test', 'check']) {
+    const { code, err } = await waybill('mapping', command, 'clinic')
+    expect([code, err]).toEqual([2, expect.stringContaining('error cases-not-found: ')])
+    expect(err).toContain('clinic.cases.yaml cannot be read')
+  }
+})
+
+test('mapping check ends with 1 where a line is still to be decided', async () => {
+  const { waybill, mappings } = await withClinic()
+  await writeFile(join(mappings, 'clinic.yaml'), `${CLINIC}# DECIDE: is this the unit?\n`)
+  const line = CLINIC.split('\n').length
+  const check = await waybill('mapping', 'check', 'clinic')
+  expect([check.code, check.out]).toEqual([1, expect.stringContaining(`Decide on line ${line} (`)])
+  const json = await waybill('mapping', 'check', 'clinic', '--json')
+  expect([json.code, JSON.parse(json.out)]).toEqual([
+    1,
+    { mappings: [{ mapping: 'clinic', ok: false, undecided: [line] }] },
+  ])
+})
+
+test('mapping check of an export without columns lacks none', async () => {
+  const { waybill } = await withMappings()
+  const sample = join(PROJECT, 'samples/inbox/northlab_oru_20260302.ndjson')
+  const { out, err } = await waybill('mapping', 'check', 'northlab-oru', '--export', sample, '--rows', '5')
+  expect([err, out]).toEqual(['', expect.stringMatching(/^northlab-oru is well-formed.*\n/)])
+  expect(out).toMatch(/^Rows +read 5 = /m)
+})
+
+test('mapping diff of one row that differs', async () => {
+  const { waybill, mappings } = await withClinic(`${HEADER}${ANN}`)
+  await writeFile(join(mappings, 'other.yaml'), CLINIC.replace('clinic', 'other').replace('"pulse"', 'a1c'))
+  const { code, out } = await waybill('mapping', 'diff', 'clinic', 'other', 'clinic.csv')
+  expect([code, out]).toEqual([1, expect.stringMatching(/^1 of the 1 rows of clinic\.csv differ\.\n/)])
 })

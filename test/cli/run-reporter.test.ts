@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
-import { createRunReporter } from '../../src/cli/run-reporter.ts'
+import { createRunReporter, tellingWaits } from '../../src/cli/run-reporter.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { type Counts, noCounts } from '../../src/model/balance.ts'
 import { WaybillError } from '../../src/model/errors.ts'
+import { createRunEvents } from '../../src/run/events.ts'
 import { waitsLines, waitsText } from '../../src/story/words.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { createProgress, NO_PROGRESS, type ProgressState } from '../../src/telemetry/progress.ts'
@@ -405,4 +406,188 @@ test('what is left is a row or a record, and a second look is told in seconds', 
   ])
   reporter.lookingTwice({ againInMs: 5_000 })
   expect(shown).toEqual(['Looking again in 5 s, for exports that may still change.'])
+})
+
+/** Counts of an export, each different: no figure stands for another. */
+function differentCounts(): Counts {
+  const all = noCounts()
+  Object.assign(all.rows, { read: 100, mapped: 93, skipped: 5, rejected: 2 })
+  const figures = { made: 90, accepted: 60, rejected: 11, unchanged: 12, inDoubt: 7 }
+  Object.assign(all.records.biometric, figures)
+  return all
+}
+const FIGURES = {
+  ...{ rows: 100, rejectedRows: 2, records: 90, accepted: 60, rejected: 11, unchanged: 12, inDoubt: 7 },
+}
+
+test('the end of an export and of its run has each figure under its name, once, and the time of the work', () => {
+  const { reporter, start, of } = reporting()
+  start('one')
+  const counts = differentCounts()
+  reporter.exportStarted({ name: 'a.csv', counts: noCounts(), share: 0, bytes: 9 })
+  reporter.exportAdvanced({ name: 'a.csv', counts, share: 0.5, left: () => [] })
+  reporter.exportEnded({ name: 'a.csv', counts })
+  reporter.runEnded({ state: 'finished', reason: null, workedMs: 1_234 })
+  expect(of('export ended')).toMatchObject([FIGURES])
+  expect(of('run ended')).toMatchObject([{ ...FIGURES, durationMs: 1_234 }])
+})
+
+test.each([
+  [0, {}],
+  [40, { resumed: true, rows: 40 }],
+])('an export that earlier processes have read %i rows of begins so', (rows, expected) => {
+  const { reporter, start, of } = reporting()
+  start('one')
+  reporter.exportStarted({ name: 'a.csv', counts: countsOf(rows, 0, 0), share: 0, bytes: 9 })
+  const [{ resumed, rows: read } = {}] = of('export started')
+  expect({ resumed, rows: read }).toEqual({ resumed: undefined, rows: undefined, ...expected })
+})
+
+test('what a worker logs of its part names the part, and a part that ends ends an outage', () => {
+  const { reporter, lines, shown } = reporting()
+  reporter.partStarted({ run: 'run-1', job: 'nightly', part: '2 of 4' })
+  reporter.outage(AWAY)
+  reporter.partEnded({ code: undefined })
+  reporter.outage(AWAY)
+  const part = { run: 'run-1', job: 'nightly', part: '2 of 4' }
+  expect(lines).toMatchObject([
+    { ...part, level: 'warn' },
+    { ...part, message: 'part ended' },
+    { ...part, level: 'warn' },
+  ])
+  expect(shown).toEqual([SHOWN, 'over', SHOWN])
+})
+
+test('each note on an export, and each difference from earlier ones, is a warning', () => {
+  const { reporter, start, lines } = reporting()
+  start('one')
+  reporter.exportNoted({ name: 'a.xlsx', notes: ['first', 'second'] })
+  const finding = { export: 'a.xlsx', level: 'warn' as const }
+  const findings = [
+    { ...finding, measure: 'rows' as const, message: '20, usually 50' },
+    { ...finding, measure: 'columns' as const, message: '"a" is new' },
+  ]
+  reporter.exportDrifted({ name: 'a.xlsx', sha256: 's', findings, isSmall: false })
+  expect(lines.slice(1)).toMatchObject([
+    { level: 'warn', message: 'a.xlsx: first', export: 'a.xlsx' },
+    { level: 'warn', message: 'a.xlsx: second' },
+    { level: 'warn', message: 'a.xlsx differs from earlier deliveries: rows: 20, usually 50' },
+    { level: 'warn', message: 'a.xlsx differs from earlier deliveries: columns: "a" is new' },
+  ])
+})
+
+test.each([
+  [undefined, 'The export is empty (a.csv). '],
+  [{ file: '/in/a.csv', line: 7 }, 'The export is empty (/in/a.csv:7). '],
+])('a failed export is told with its place: %j', (place, expected) => {
+  const { reporter, start, lines } = reporting()
+  start('one')
+  const error = new WaybillError('export-empty', 'The export is empty.', {
+    remedy: 'Ask.',
+    ...(place === undefined ? {} : { place }),
+  })
+  reporter.exportFailed({ name: 'a.csv', error })
+  reporter.exportNotArchived({ name: 'a.csv', error })
+  expect(lines.slice(1).map(({ message }) => message)).toEqual([`${expected}Ask.`, `${expected}Ask.`])
+})
+
+test('nothing is gathered of records and answers for a log that would not have it', () => {
+  const { reporter, start } = reporting('info')
+  start('one')
+  const left = () => expect.fail('gathered')
+  reporter.exportAdvanced({ name: 'a.csv', counts: countsOf(1, 0, 0), share: 1, left })
+  expect(reporter.batchAnswered).toBeUndefined()
+  expect(reporting('debug').reporter.batchAnswered).toBeDefined()
+})
+
+test.each([
+  ['warning', 'record warned of'],
+  ['in-doubt', 'record left in doubt'],
+  ['rejected', 'record rejected'],
+] as const)('a record that is %s is a line of a full log', (outcome, message) => {
+  const { reporter, start, lines } = reporting('debug')
+  start('one')
+  const one = { outcome, row: 1, line: 2, rule: 'hba1c', stage: 'read-back' as const, code: 'no-answer' }
+  reporter.exportAdvanced({
+    ...{ name: 'a.csv', counts: countsOf(1, 1, 0), share: 1 },
+    left: () => [{ ...one, transaction: 't-1', batchId: 'b-1' }],
+  })
+  expect(lines.at(-1)).toMatchObject({ message, run: 'one', export: 'a.csv', row: 1, line: 2, rule: 'hba1c' })
+})
+
+test('a search is told two seconds behind its start, and each five seconds from then on', () => {
+  const { at, events, text } = reporter(undefined)
+  for (const ms of [0, 1_999, 2_000, 6_999, 7_000]) {
+    at.ms = ms
+    events.lookingAgain({ run: 'run-1', number: ms, of: 9_000 })
+  }
+  expect(text().match(/\d+ of/g)).toEqual(['2000 of', '7000 of'])
+})
+
+test.each([
+  ['finished', 'end'],
+  ['interrupted', 'stop'],
+] as const)(
+  'the bar of a range lives through a failed export, to the end of a run that is %s',
+  (state, last) => {
+    const calls: string[] = []
+    const called = (name: string) => () => void calls.push(name)
+    const progress = {
+      ...{ ...NO_PROGRESS, start: called('start'), advance: called('advance') },
+      ...{ end: called('end'), stop: called('stop') },
+    }
+    const logger = createLogger({ level: 'error', form: 'json', print: () => {} }, undefined, () => 0)
+    const events = createRunReporter(progress, logger, () => 0)
+    const begin = (number: number): void => {
+      const position = { number, of: 2, bytes: 400, bytesBefore: 0, bytesOfAll: 800 }
+      events.exportStarted({ name: `${number}.csv`, counts: noCounts(), share: 0, bytes: 1, position })
+    }
+    begin(1)
+    events.exportFailed({ name: '1.csv', error: new WaybillError('export-empty', 'empty') })
+    begin(2)
+    expect(calls).toEqual(['start', 'advance'])
+    events.runEnded({ ...end, state })
+    expect(calls.splice(0)).toEqual(['start', 'advance', last])
+    // A bar of its own ends with its export, sent or not, and takes the place of that of a range.
+    begin(1)
+    events.exportStarted({ name: 'a.csv', counts: noCounts(), share: 0, bytes: 1 })
+    events.exportFailed({ name: 'a.csv', error: new WaybillError('export-empty', 'empty') })
+    expect(calls).toEqual(['start', 'stop', 'start', 'stop'])
+  },
+)
+
+test('exports that wait, and one that is strangely small, are each told by name', () => {
+  const { reporter, start, lines } = reporting()
+  start('one')
+  reporter.exportsWaiting({ job: 'nightly', waiting: ['a.csv grows', 'b.csv has no marker'] })
+  reporter.exportSmall({ name: 'c.csv', bytes: 10, usual: 100, modifiedAt: 0, source: 's', mapping: 'm' })
+  expect(lines.slice(1)).toMatchObject([
+    { level: 'warn', message: 'not taken: a.csv grows', job: 'nightly' },
+    { level: 'warn', message: 'not taken: b.csv has no marker' },
+    { level: 'warn', message: expect.stringContaining('strangely small: c.csv'), export: 'c.csv', bytes: 10 },
+  ])
+})
+
+test('a command that runs no job itself tells of its wait on standard error', () => {
+  let written = ''
+  const sink = { level: 'info', form: 'text', print: () => expect.fail('not beside') } as const
+  const writeError = (text: string): void => {
+    written += text
+  }
+  const logger = createLogger(sink, undefined, () => 0)
+  const events = createRunEvents(tellingWaits({ logger, writeError }))
+  events.emit({ type: 'waitingForRun', job: 'nightly', owner: 'host:1', since: 0 })
+  expect(written).toMatch(
+    /warn {2}waiting for another run, which goes first: nightly \(host:1, since 1970-01-01T00:00:00\.000Z\) job=nightly\n$/,
+  )
+})
+
+test('the end of an outage has its length', () => {
+  let now = 0
+  const { reporter, start, lines } = reporting('info', () => now)
+  start('one')
+  reporter.outage(AWAY)
+  now = 65_000
+  reporter.outage({ ...AWAY, isOver: true })
+  expect(lines.at(-1)).toMatchObject({ level: 'info', durationMs: 65_000 })
 })

@@ -46,6 +46,8 @@ export interface Served {
   readonly base: string
   /** Addresses that open a session, in the order in which they were printed. */
   readonly addresses: string[]
+  /** All that was printed. */
+  readonly said: string[]
   readonly end: () => Promise<number | null>
 }
 
@@ -57,6 +59,7 @@ export async function serve(
 ): Promise<Served> {
   const interrupt = new AbortController()
   const addresses: string[] = []
+  const said: string[] = []
   const { promise: printed, resolve: print } = Promise.withResolvers<void>()
   let base = ''
   const running = workplace.waybillWith(
@@ -65,6 +68,7 @@ export async function serve(
       ...given,
       interrupt: interrupt.signal,
       out: (lines) => {
+        said.push([lines].flat().join('\n'))
         const [address] = /https?:\S+\/enter\/\S+/.exec([lines].flat().join('\n')) ?? []
         if (address !== undefined) addresses.push(address)
         const [, place] = /listens on (\S+)/.exec([lines].flat().join('\n')) ?? []
@@ -80,7 +84,7 @@ export async function serve(
   }
   onTestFinished(() => end().then(() => undefined))
   await Promise.race([printed, running.then(({ err }) => Promise.reject(new Error(err)))])
-  return { base, addresses, end }
+  return { base, addresses, said, end }
 }
 
 export interface Answer {

@@ -153,10 +153,13 @@ test('a unix socket is closed to others, and is taken over from a process that h
   const socket = join(await temporaryFolder(), 'c.sock')
   const first = await serve(workplace, ['--listen', `unix:${socket}`])
   expect((await stat(socket)).mode & 0o777).toBe(0o600)
+  expect(first.said.join('\n')).toContain(
+    `Forward a port of your machine: ssh -L PORT:${socket} HOST\nOpen once, in one browser: `,
+  )
   const secret = first.addresses[0]?.replace(/^.*(?=\/enter)/, '') ?? ''
   const through = (path: string, host: string): Promise<number> =>
     new Promise((resolve, reject) => {
-      const asked = request({ socketPath: socket, path, headers: { host } }, (response) => {
+      const asked = request({ socketPath: socket, path, headers: { host }, agent: false }, (response) => {
         response.resume()
         resolve(response.statusCode ?? 0)
       })
@@ -169,6 +172,7 @@ test('a unix socket is closed to others, and is taken over from a process that h
   expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining('cannot listen') })
   expect(await through(secret, 'localhost:9999')).toBe(303)
   expect(await first.end()).toBe(0)
+  await expect(through('/', 'localhost:9999')).rejects.toMatchObject({ code: 'ENOENT' })
   await writeFile(`${socket}.file`, '')
   expect((await workplace.waybill('console', '--listen', `unix:${socket}.file`)).err).toContain(
     'is not a socket',

@@ -271,7 +271,13 @@ test('System shows locks, notices that were not delivered, and the audit', async
   const database = new DatabaseSync(join(workplace.home, 'ledger.sqlite'))
   database.exec("update notification set state = 'given-up'")
   database.close()
+  const server = `host: 127.0.0.1, port: ${port}, user: u, folder: in, hostKey: "SHA256:${'A'.repeat(43)}"`
+  await workplace.job(
+    'collecting',
+    `people: known\ncollect: { what: [biometrics] }\nto: { sftp: { ${server} }, format: csv }\n`,
+  )
   const { text } = await (await enter(await serve(workplace))).get('/system')
+  expect(text).toContain('not checked (--sources checks it)')
   expect(text).toContain('No run holds a job.')
   expect(text).toMatch(/check<[\s\S]*level<[\s\S]*found<[\s\S]*what to do</)
   expect(text).toMatch(/nightly<\/th>[\s\S]*× given up[\s\S]*\/do\/notify\?job=nightly/)

@@ -1,9 +1,17 @@
 /** A command that follows its ticket, by a clock that counts waits. */
 import { expect, test } from 'vitest'
+import type { Ledger } from '../../src/ledger/ledger.ts'
 import type { SentTicket, TicketEnd, Tickets } from '../../src/ledger/tickets.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import type { Application } from '../../src/runs/application.ts'
-import { askForReport, asksWorkers, awaitEnd, errorOf, refusalOf } from '../../src/runs/ask-workers.ts'
+import {
+  askForReport,
+  asksWorkers,
+  awaitEnd,
+  errorOf,
+  openSharedTickets,
+  refusalOf,
+} from '../../src/runs/ask-workers.ts'
 import { readSettings } from '../../src/system/settings.ts'
 import { beginRun, passingLedger } from '../ledger/begun-run.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
@@ -70,6 +78,11 @@ test.each([
   expect(withdrawn).toBe(withdrawals)
 })
 
+test('who ends the wait while the database is away is not kept waiting', async () => {
+  const { ended, waits } = await follow([away, away, away, 'taken'], { interruptedAt: 1 })
+  expect([ended, waits]).toMatchObject([{ code: 'ledger-unusable' }, [100]])
+})
+
 test('a ticket that somebody removed ends the wait', async () => {
   expect((await follow(['queued', 'gone'])).ended).toMatchObject({ code: 'interrupted' })
 })
@@ -94,32 +107,53 @@ test('an error comes from a worker as it was thrown, without its stack', () => {
 /**
  * Asks a worker whose ticket has this end, about a ledger with the finished runs 1 and 2.
  * @param isSent false: the job has a ticket already
- * @param before states of the ticket before its end: run 3 begins behind the second
+ * @param before states of the ticket before its end: run 3 begins behind the second, and has its lease alone at first
+ * @param change of the ledger, or of the settings
  */
-async function ask(end: TicketEnd, isSent = true, before: readonly State[] = []) {
+async function ask(
+  end: TicketEnd,
+  isSent = true,
+  before: readonly State[] = [],
+  change: { readonly sharedHome?: Ledger['sharedHome']; readonly key?: string; readonly file?: true } = {},
+) {
   const home = await temporaryFolder()
   const ledger = await passingLedger()
-  for (const id of ['run-1', 'run-2'])
-    await (await beginRun(ledger, id)).endRun({ state: 'finished', endedAt: 1, reason: null })
+  if (change.sharedHome !== undefined) Object.assign(ledger, { sharedHome: change.sharedHome })
+  if (change.key !== undefined) await ledger.installation.useKey(change.key, undefined)
+  for (const id of ['run-1', 'run-2']) {
+    const run = await beginRun(ledger, id)
+    await run.endRun({ state: 'finished', endedAt: 1, reason: null })
+    await ledger.leases.release(run.lease)
+  }
   const close = ledger.close
   ledger.close = async () => {}
   let closed = 0
   let seen = 0
+  const keys: string[] = []
+  const openings: object[] = []
   const looks: (string | undefined)[] = []
   const tickets = {
-    send: async () => (isSent ? TICKET : undefined),
+    async send(key: string) {
+      keys.push(key)
+      return isSent ? TICKET : undefined
+    },
     async stateOf() {
+      const jobId = await ledger.jobs.id('nightly', 'gateway')
+      const asked = { jobId, runId: 'run-3', owner: 'there:1#boot.1', now: 0, ttlMs: 9_000, givesWay: false }
+      if (seen === 1) await ledger.leases.acquire(asked, () => true)
       if (seen === 2) await beginRun(ledger, 'run-3')
       return before[seen++] ?? end
     },
     close: async () => void closed++,
   } as unknown as Tickets
-  const settings = readSettings(
-    { WAYBILL_HOME: home, WAYBILL_LEDGER: 'postgres://db/waybill', WAYBILL_KEY: 'k'.repeat(64) },
-    '/',
-  )
+  const WAYBILL_LEDGER = change.file === true ? undefined : 'postgres://db/waybill'
+  const settings = readSettings({ WAYBILL_HOME: home, WAYBILL_LEDGER, WAYBILL_KEY: 'k'.repeat(64) }, '/')
+  const openTickets = async (opening: object): Promise<Tickets> => {
+    openings.push(opening)
+    return tickets
+  }
   const application = {
-    ...{ settings, openLedger: async () => ledger, openTickets: async () => tickets },
+    ...{ settings, openLedger: async () => ledger, openTickets },
     ...{ interrupt: new AbortController().signal, sleep: async () => {}, now: () => 0, randomHex: () => 'f' },
   } as unknown as Application
   const job = { definition: { job: 'nightly' } } as never
@@ -137,8 +171,12 @@ async function ask(end: TicketEnd, isSent = true, before: readonly State[] = [])
     }),
     (error: WaybillError) => ({ thrown: error.code, message: error.message }),
   )
+  const queue = await openSharedTickets(application).then(
+    () => 'opened',
+    (error: WaybillError) => error.code,
+  )
   ledger.close = close
-  return { result, ended, closed, looks }
+  return { result, ended, closed, looks, keys, openings, queue }
 }
 
 test.each<[string, TicketEnd, object, readonly string[]]>([
@@ -198,6 +236,36 @@ test.each([
 })
 
 test('progress is that of the run of the ticket, not of the one that held the job before', async () => {
-  const { looks } = await ask(END, true, ['queued', 'taken', 'taken'])
+  const { looks } = await ask(END, true, ['taken', 'taken', 'taken'])
   expect(looks).toEqual([undefined, undefined, 'run-3'])
+  // A ticket that waits tells of no run, whoever else holds the job.
+  expect((await ask(END, true, ['queued', 'queued', 'queued'])).looks).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ])
+})
+
+const OF_OTHERS = { mark: async () => 'of others', claim: async () => 'of others' }
+
+test.each<[string, Parameters<typeof ask>[3], string, string, number]>([
+  ['without a ledger that machines share', { file: true }, 'usage-wrong', 'usage-wrong', 0],
+  [
+    'in a home that is not that of the other machines',
+    { sharedHome: OF_OTHERS },
+    'home-differs',
+    'home-differs',
+    1,
+  ],
+  ['with another key than that of the ledger', { key: 'another' }, 'key-differs', 'opened', 2],
+])('nothing is asked of workers %s', async (_, change, thrown, queue, opened) => {
+  const asked = await ask(END, true, [], change)
+  expect(asked).toMatchObject({ result: { thrown }, keys: [], queue })
+  expect(asked.openings).toHaveLength(opened)
+})
+
+test('a command asks under the name of the job and its gateway, and supervises no queue', async () => {
+  const { keys, openings } = await ask(END)
+  expect(keys).toEqual(['nightly gateway'])
+  expect(openings).toEqual([{ supervises: false }, { supervises: false }])
 })

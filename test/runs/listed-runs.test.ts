@@ -3,11 +3,12 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { RunLedger } from '../../src/ledger/ledger.ts'
+import { noCounts } from '../../src/model/balance.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import type { Application } from '../../src/runs/application.ts'
 import { listRuns, type RunQuestion, showRun, stopRun, watchRun } from '../../src/runs/listed-runs.ts'
 import { readSettings } from '../../src/system/settings.ts'
-import { beginRun, passingLedger } from '../ledger/begun-run.ts'
+import { beginExport, beginRun, openChunk, passingLedger, settleChunk } from '../ledger/begun-run.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 const NOW = 1_000
@@ -123,6 +124,7 @@ test.each([
   })
   const { summary } = await stopRun(application, name, ANN)
   expect(summary).toMatchObject({ run, state: 'interrupted', reason: 'asked-to-stop' })
+  expect(await ledger.audit.read({})).toMatchObject([{ action: 'stop', run, by: 'ann', at: NOW }])
   expect(asked).toEqual(['ann', 'ann'])
 })
 
@@ -162,9 +164,77 @@ test.each([
 })
 
 test('a run is shown with the gateway that settings name for its job now, if that is another', async () => {
-  const { application, begin } = await install()
+  const { application, begin, ledger } = await install()
   await begin('of-new', 'new', 7)
   const { summary } = await showRun(application)
   expect(summary).toMatchObject({ run: 'of-new', gateway: 'gateway', settingsName: 'https://gateway.test' })
   expect((await showRun(application, 'is-stopped')).summary.activity).toMatchObject({ kind: 'stopped' })
+  const same = await beginRun(ledger, 'same', { job: 'new', gateway: 'https://gateway.test', startedAt: 8 })
+  await ledger.leases.release(same.lease)
+  expect((await showRun(application)).summary).not.toHaveProperty('settingsName')
+})
+
+const AT = { row: 7, line: 8, byteOffset: 1, kind: 'biometric', rule: 'weight', message: 'm', batchId: null }
+const LEFT = { ...AT, stage: 'transform', field: null }
+
+test('a run is shown with what came of its exports since, and with the notices that nobody got', async () => {
+  const { application, begin, ledger } = await install()
+  const read = async (
+    id: string,
+    startedAt: number,
+    names: readonly string[],
+    codes: readonly string[],
+    outcome: 'rejected' | 'in-doubt' = 'rejected',
+    delivers: readonly number[] = [],
+  ): Promise<number> => {
+    let exportRow = 0
+    const run = await begin(id, 'nightly', startedAt)
+    for (const [at, name] of names.entries()) {
+      const start = { ordinal: at, name, exportId: `${id}${name}`, sha256: `${id}${name}` }
+      exportRow = await beginExport(run, start)
+      await openChunk(run, exportRow, 1)
+      const exceptions = codes.map((code, row) => ({
+        ...LEFT,
+        outcome,
+        row,
+        content: `${row}`.repeat(16),
+        code,
+      }))
+      const counts = noCounts()
+      Object.assign(counts.rows, { read: 1, mapped: 1 })
+      const left = outcome === 'rejected' ? 'rejected' : 'inDoubt'
+      Object.assign(counts.records.biometric, { made: codes.length, [left]: codes.length })
+      const decisions = delivers.map((exception) => ({ exception, event: 'deliver' as const }))
+      const ruling = { decisions, run: id, released: [] }
+      await settleChunk(run, exportRow, 1, { counts: JSON.stringify(counts), exceptions, ruling })
+      await run.endExport(exportRow, 'finished')
+    }
+    await run.endRun({ state: 'finished', endedAt: startedAt, reason: null })
+    await ledger.leases.release(run.lease)
+    return exportRow
+  }
+  await read('first', 10, ['a.csv'], ['unit-unknown', 'date-invalid', 'unit-unknown'])
+  await read('doubtful', 11, ['b.csv'], ['no-answer'], 'in-doubt')
+  const settled = await read('settled', 9, ['c.csv'], ['unit-unknown'])
+  const [reject] = await ledger.chunks.exceptions({ exportRow: settled, chunk: 1 })
+  await read('retry', 9, ['d.csv'], [], 'rejected', [reject?.id ?? 0])
+  await read('second', 12, ['a.csv', 'b.csv', 'c.csv'], [])
+  const notice = { kind: 'run-ended', target: 't', address: 'webhook hooks.test', notice: '{}' }
+  const jobId = await ledger.jobs.id('nightly', 'gateway')
+  await ledger.notifications.add(jobId, [{ messageId: 'm', subject: 'first ended', ...notice }], 13)
+  const untold = [{ target: 'webhook hooks.test', state: 'pending' }]
+  expect((await showRun(application, 'first')).summary).toMatchObject({
+    ...{ anew: [{ export: 'a.csv', run: 'second' }], untold },
+  })
+  // Nothing of b.csv was rejected, and what was of c.csv has been delivered since.
+  for (const run of ['doubtful', 'settled']) {
+    const { anew, untold: none } = (await showRun(application, run)).summary
+    expect([anew, none]).toEqual([undefined, undefined])
+  }
+  const { runs } = await listRuns(application, { limit: 3, job: 'nightly' })
+  expect(runs.map(({ run, mostFrequent }) => [run, mostFrequent])).toEqual([
+    ['second', undefined],
+    ['doubtful', { code: 'no-answer', count: 1 }],
+    ['first', { code: 'unit-unknown', count: 2 }],
+  ])
 })

@@ -115,7 +115,7 @@ export function draftText(draft: Draft, schema: string): string {
     schemaLine(schema),
     `# Drafted from ${oneLine(draft.sample)}: ${draft.kind}. Answer the lines with DECIDE before using this mapping.`,
     ...draft.notes.map((text) => `# ${oneLine(text)}`),
-    `mapping: ${draft.name}`,
+    `mapping: ${scalar(draft.name)}`,
     ...readLines(draft.read),
     '',
     'row:',

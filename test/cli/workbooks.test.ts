@@ -136,7 +136,7 @@ test('mapping init finds sheet and header; check, preview and test read what it 
   expect(check.out).toContain('Sheet    1 rows below the table are not read')
   const preview = await clinic.workplace.waybill('mapping', 'preview', 'acme', sample, '--row', '1')
   expect(preview.out).toContain('00011')
-  expect(preview.err).toContain('The sheet: 1 rows below the table are not read.\n')
+  expect(preview.err).toContain('The sheet: 1 rows below the table are not read because of read.below.\n')
   expect((await clinic.workplace.waybill('mapping', 'test', 'acme')).code).toBe(0)
 })
 

@@ -433,7 +433,7 @@ interface SheetRow {
   readonly isHidden: boolean
   /** Texts (`cellText`) from column A to the last one with content. */
   readonly cells: readonly string[]
-  /** Of the cells that are numbers. */
+  /** Forms of cells that are numbers. */
   readonly forms: readonly (NumberForm | undefined)[]
   readonly problem: string | undefined
   /** A formula aggregates cells of several rows. */
